@@ -99,7 +99,7 @@ def scan_lines(split: str, part: str) -> list[tuple[str, str]]:
 
 
 def dsprites() -> tuple[UInt8[Tensor, "N 64 64"], Int64[Tensor, "N 6"]]:
-    """Return all sprites (0 or 1; 3 GB) and their factors: colour, shape, scale, orientation, x, y."""
+    """Return all sprites (0 or 1; 3 GB) and their factors: color, shape, scale, orientation, x, y."""
     path = _locate(next(name for name in FILES if name.startswith("dsprites/")))
     images, factors = _arrays(path, "imgs", "latents_classes")
     if images.shape != (len(factors), 64, 64) or factors.shape[1:] != (6,):

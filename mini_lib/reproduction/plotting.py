@@ -28,13 +28,13 @@ LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green and blue
 KEPT_MAPS = ("gray", "gray_r", "viridis")  # of pictures, which a dark page does not invert
 FINDING = 250  # most characters of a finding: one sentence, not a paragraph
 
-# Okabe and Ito's palette, told apart by colour-blind readers, without its yellow (too faint on white).
+# Okabe and Ito's palette, told apart by color-blind readers, without its yellow (too faint on white).
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STRUCTURE, CONTENT, ACCENT = OKABE_ITO[:3]  # in the whole book; the accent is the paper's network
 MACHINES = ("#7A5195", "#009E73", "#8C5A2B", "#CC79A7")  # of a product of memories
 QUIET, RULE = "#6b6b6b", "#444444"  # what stands aside; frames, and lines to compare with
 GREYS = ("#555555", "#7a7a7a", "#999999", "#b0b0b0", "#333333")  # other networks, which labels tell apart
-COLOURS = {
+COLORS = {
     "esbn": ACCENT,
     "esbn_no_confidence": "#66C2A5",
     "esbn_default_memory": "#B8DFD2",
@@ -87,9 +87,9 @@ def style() -> AbstractContextManager:
     return mpl.rc_context(STYLE | {"axes.prop_cycle": mpl.cycler(color=OKABE_ITO)})
 
 
-def colour(name: str) -> str:
-    """Return the colour of a network, the same in every figure; any other name gets a steady one too."""
-    return COLOURS.get(name.lower()) or OKABE_ITO[sum(name.lower().encode()) % len(OKABE_ITO)]
+def color(name: str) -> str:
+    """Return the color of a network, the same in every figure; any other name gets a steady one too."""
+    return COLORS.get(name.lower()) or OKABE_ITO[sum(name.lower().encode()) % len(OKABE_ITO)]
 
 
 def figure(rows: int = 1, columns: int = 1, size: Sequence | None = None, **options):
@@ -98,16 +98,16 @@ def figure(rows: int = 1, columns: int = 1, size: Sequence | None = None, **opti
         return plt.subplots(rows, columns, figsize=size or STYLE["figure.figsize"], **options)
 
 
-def strip(ax: Axes, groups: Mapping[str, Values], *, label: str = "", colours: Sequence[str] | None = None):
+def strip(ax: Axes, groups: Mapping[str, Values], *, label: str = "", colors: Sequence[str] | None = None):
     """Draw one dot a seed for each group, and a bar at the group's mean: the spread is always in sight.
 
     `groups` has one value a seed by group; one may be empty (nothing was run), but not all. `label` is that of the
-    y axis; `colours` are one a group, by default the group's own (`colour`).
+    y axis; `colors` are one a group, by default the group's own (`color`).
     """
     if not any(len(values) for values in groups.values()):
         raise ValueError(f"no values to draw in any of the groups {list(groups)}: give one value a seed")
     for place, (name, values) in enumerate(groups.items()):
-        seed_dots(ax, place, values, color=colours[place] if colours else colour(name))
+        seed_dots(ax, place, values, color=colors[place] if colors else color(name))
     ax.set(xticks=range(len(groups)), xticklabels=list(groups), xlim=(-0.6, len(groups) - 0.4), ylabel=label)
 
 
@@ -142,7 +142,7 @@ def chance(ax: Axes, value: Number):
 
 
 def label_ends(ax: Axes, *, gap: Number = 11):
-    """Write the label of each line at its right end, in its colour and at least `gap` points apart; no legend."""
+    """Write the label of each line at its right end, in its color and at least `gap` points apart; no legend."""
     lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
     ends = {}
     for line in lines:
@@ -186,7 +186,7 @@ def heat_map(
 
     `values` are [R, C], the first row on top; `rows` are R names, `columns` C names, numbered from 0 without.
     `form` says how a number is printed, such as "{:.2f}", or "" for shades alone; `look` is as in `Axes.imshow`.
-    Returns the image, for a colour bar.
+    Returns the image, for a color bar.
     """
     values = np.asarray(values, dtype=float)
     top = look.setdefault("vmax", max(1e-9, np.nanmax(values)))
@@ -340,7 +340,7 @@ def _panel(fig: Figure, alt: str) -> str:
 def diagram(ax: Axes, boxes: Mapping[str, tuple], arrows: Mapping[str, tuple]) -> None:
     """Draw labelled boxes and labelled arrows between them, as in a drawing of a network, in units of `ax`.
 
-    `boxes` has (centre, width, colour) by text, `arrows` (from, to, place of the text, colour).
+    `boxes` has (centre, width, color) by text, `arrows` (from, to, place of the text, color).
     """
     for text, ((x, y), width, shade) in boxes.items():
         look = {"boxstyle": "round,pad=0.02,rounding_size=0.12", "facecolor": "white", "edgecolor": shade}

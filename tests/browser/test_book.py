@@ -92,7 +92,7 @@ def test_links_within_the_page_lead_somewhere(reader):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_captions_are_legible(reader, theme):
-    """Contrast of the caption's colour with the page's ground, at least 4.5 to 1 as WCAG asks."""
+    """Contrast of the caption's color with the page's ground, at least 4.5 to 1 as WCAG asks."""
     reader.page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
     low = reader.page.eval_on_selector_all("article figcaption, article p", CONTRAST)
     reader.page.evaluate("() => document.documentElement.dataset.theme = 'light'")
@@ -130,7 +130,7 @@ def test_a_link_to_a_figure_reveals_it(browser, book):
 def barriers(page, theme, options) -> dict[str, str]:
     """What axe-core calls serious or critical, folded parts included: an element by the rule it breaks."""
     page.evaluate(SHOW_ALL, theme)
-    page.wait_for_timeout(400)  # colours change slowly
+    page.wait_for_timeout(400)  # colors change slowly
     # From the disk, style sheets cannot be read again, which axe-core would try.
     always = {"resultTypes": ["violations"], "preload": False}
     found = Axe().run(page, options=always | options).response["violations"]
@@ -386,7 +386,7 @@ WIDER_THAN_THE_PAGE = """() => {
 }"""
 
 CONTRAST = """all => {
-  const numbers = colour => (colour.match(/[\\d.]+/g) || []).map(Number);
+  const numbers = color => (color.match(/[\\d.]+/g) || []).map(Number);
   const light = c => {
     const linear = v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
     const [r, g, b] = c.slice(0, 3).map(v => linear(v / 255));

@@ -19,7 +19,7 @@ WIDER = """name => {
 def test_a_live_figure_fits_a_phone_and_has_no_barriers(live, name, theme):
     page = live(name, 400, color_scheme=theme)
     assert not page.evaluate(WIDER, name)
-    page.wait_for_timeout(400)  # colours change slowly
+    page.wait_for_timeout(400)  # colors change slowly
     options = {"resultTypes": ["violations"], "preload": False}
     found = Axe().run(page, context=f"[data-live='{name}']", options=options).response["violations"]
     assert not {each["id"]: [node["html"][:200] for node in each["nodes"]] for each in found}

@@ -99,15 +99,15 @@ def test_every_figure_is_what_its_name_says(task, model, machines):
     if task == "digits" and model == "mixture":
         expected["classes"] = variance_explained(seen.gamma_read.flatten(0, 1), episodes.labels.flatten())
     if task == "rgb":
-        for i, colour in enumerate(("red", "green", "blue")):
-            expected[f"nll_{colour}"] = slow_nats(seen.logits[:, :, i], images[:, :, i])
+        for i, color in enumerate(("red", "green", "blue")):
+            expected[f"nll_{color}"] = slow_nats(seen.logits[:, :, i], images[:, :, i])
         expected["nll_empty_green"] = slow_nats(seen.empty[:, :, 1], images[:, :, 1])
     if task == "rgb" and machines > 1:
-        for i, colour in enumerate(("red", "green", "blue")):
+        for i, color in enumerate(("red", "green", "blue")):
             labels = episodes.labels[:, :, i].flatten()
-            expected[f"classes_{colour}"] = variance_explained(seen.gamma.flatten(0, 1), labels)
-            expected[f"read_classes_{colour}"] = variance_explained(seen.gamma_read.flatten(0, 1), labels)
-        shares = [expected[f"classes_{colour}"] for colour in ("red", "green", "blue")]
+            expected[f"classes_{color}"] = variance_explained(seen.gamma.flatten(0, 1), labels)
+            expected[f"read_classes_{color}"] = variance_explained(seen.gamma_read.flatten(0, 1), labels)
+        shares = [expected[f"classes_{color}"] for color in ("red", "green", "blue")]
         expected["classes_most"], expected["classes_next"] = max(shares), np.median(shares)
         expected["classes_shown"] = max(shares[0], shares[2])
         expected["classes_least_shown"] = min(shares[0], shares[2])

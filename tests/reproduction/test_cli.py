@@ -260,7 +260,7 @@ def test_an_ascii_terminal_gets_other_signs():
         ),
         (("list", "scan.table9"), "unknown paper, table or claim 'scan.table9'; did you mean"),
         (("list", "--records", "nowhere"), "no folder of records at nowhere"),
-        (("list", "--colour"), "--colour"),
+        (("list", "--color"), "--color"),
         (("compare", "esbn.c2"), "unknown paper, table or claim 'esbn.c2'; did you mean 'esbn.C2'?"),
         (
             ("compare", "scan.table1", "--variant", "tutorail"),

@@ -51,12 +51,12 @@ def test_style_holds_inside_and_is_put_back():
 
 
 def test_the_papers_networks_share_an_accent_and_all_others_are_other_shades():
-    others = [plotting.colour(name) for name in MODELS if name != "esbn"]
-    assert plotting.colour("ESBN") == plotting.colour("syntactic_attention") == plotting.ACCENT
-    assert set(MODELS) <= set(plotting.COLOURS)
+    others = [plotting.color(name) for name in MODELS if name != "esbn"]
+    assert plotting.color("ESBN") == plotting.color("syntactic_attention") == plotting.ACCENT
+    assert set(MODELS) <= set(plotting.COLORS)
     assert len(set(others)) == len(others)
     assert not {plotting.ACCENT, plotting.STRUCTURE, plotting.CONTENT} & set(others)
-    assert plotting.colour("somebody") == plotting.colour("somebody") in plotting.OKABE_ITO
+    assert plotting.color("somebody") == plotting.color("somebody") in plotting.OKABE_ITO
 
 
 def test_show_writes_finding_caption_and_alt_text(shown):

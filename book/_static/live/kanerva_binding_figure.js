@@ -3,7 +3,7 @@
   "use strict";
   const { element, choice, slider, button, status, roving, picture, shownAs, network, figure } = Live;
   const { rows, sigmoid, argmax } = Arithmetic;
-  const { channel, query, tell, answer, percent, GREEN, COLOURS } = KanervaParts;
+  const { channel, query, tell, answer, percent, GREEN, COLORS } = KanervaParts;
   const SAME = "same", NONE = "none";
   const OFFERED = 20, FIRST = 13; // items to choose from, and the one to start with
   // What is compared stays side by side on a narrow page too, and the pictures shrink.
@@ -44,7 +44,7 @@
     const pictures = element("div", { class: "live-pictures", style: "--size: clamp(3.6rem, 14vw, 5.4rem)" });
     shelf.append(...roving(items.slice(0, OFFERED).map((item, i) => {
       const [red, green, blue] = labels[i], said = `${name(i)}: red ${red}, green ${green}, blue ${blue}`;
-      return button("", () => { shown.red = i; draw(); }, { "aria-label": said }, picture("", item, COLOURS),
+      return button("", () => { shown.red = i; draw(); }, { "aria-label": said }, picture("", item, COLORS),
         element("span", { "aria-hidden": "true" }, String(i + 1)));
     })));
 
@@ -58,10 +58,10 @@
       const whose = red === blue ? `question: red ${labels[red][0]} and blue ${labels[red][2]} of ${name(red)}`
         : `question: red ${labels[red][0]} of ${name(red)}, blue ${labels[blue][2]} of ${name(blue)}`;
       const truths = both.map((i) => {
-        const made = picture(`the green digit of ${name(i)}`, green(channel(items[i], GREEN)), COLOURS);
+        const made = picture(`the green digit of ${name(i)}`, green(channel(items[i], GREEN)), COLORS);
         return shownAs(`green of ${name(i)}: ${labels[i][GREEN]}${i < written ? "" : " (not written)"}`, made);
       });
-      pictures.replaceChildren(shownAs(whose, picture("the question, with no green", image, COLOURS)), ...truths);
+      pictures.replaceChildren(shownAs(whose, picture("the question, with no green", image, COLORS)), ...truths);
       sides.forEach((side) => show(side, image, red, both));
     }
 
@@ -72,7 +72,7 @@
       const { gamma, logits, alone } = answer(net, episode, image);
       const said = (who, words, each, kind = "") => {
         const light = each.map(sigmoid), own = green(channel(light, GREEN));
-        const made = shownAs(words, picture(`answer of ${who}`, light, COLOURS), picture(`green in the answer of ${who}`, own, COLOURS));
+        const made = shownAs(words, picture(`answer of ${who}`, light, COLORS), picture(`green in the answer of ${who}`, own, COLORS));
         if (kind) made.classList.add("live-of", kind);
         return made;
       };

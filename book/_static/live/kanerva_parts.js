@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const { element, button, roving } = Live;
-  const COLOURS = 3, GREEN = 1;
+  const COLORS = 3, GREEN = 1;
 
   /** Small squares to draw in, and to hide. `change` is called after every change of the image or of what is hidden. */
   function pad(label, change) {
@@ -53,7 +53,7 @@
   }
 
   /** One channel of an image of three. */
-  const channel = (image, c) => Array.from(image).slice((c * image.length) / COLOURS, ((c + 1) * image.length) / COLOURS);
+  const channel = (image, c) => Array.from(image).slice((c * image.length) / COLORS, ((c + 1) * image.length) / COLORS);
 
   /** The query: the red digit of one item, the blue digit of another, and no green one. */
   const query = (red, blue) => [...channel(red, 0), ...channel(red, GREEN).map(() => 0), ...channel(blue, 2)];
@@ -77,12 +77,12 @@
 
   const percent = (v) => `${Math.round(100 * v)}\u00a0%`;
 
-  /** The weights of the machines, side by side: one bar, a colour for each machine. */
+  /** The weights of the machines, side by side: one bar, a color for each machine. */
   function weights(gamma) {
     const part = (v, i) => element("span", { class: `live-machine live-machine-${i + 1}`, style: `flex-grow: ${v}`, "aria-hidden": "true" });
     const words = gamma.map((v, i) => element("span", { class: `live-word live-machine-${i + 1}` }, `machine ${i + 1}: ${percent(v)}`));
     return element("div", { class: "live-weights" }, element("div", {}, gamma.map(part)), element("div", {}, words));
   }
 
-  window.KanervaParts = { pad, channel, query, tell, answer, percent, weights, COLOURS, GREEN };
+  window.KanervaParts = { pad, channel, query, tell, answer, percent, weights, COLORS, GREEN };
 })();

@@ -3,8 +3,8 @@
   "use strict";
   const { element, button, status, roving, picture, network, figure } = Live;
   const { rows, argmax } = Arithmetic;
-  const { pad, channel, tell, percent, weights, COLOURS } = KanervaParts;
-  const NETWORK = "balanced", SHELF = 15, COLOUR_NAMES = ["red", "green", "blue"];
+  const { pad, channel, tell, percent, weights, COLORS } = KanervaParts;
+  const NETWORK = "balanced", SHELF = 15, COLOR_NAMES = ["red", "green", "blue"];
 
   /** gamma of each item, written one after the other, as the red digit is changed by `edit`; else as they are. */
   const gammasOf = (net, ridge, items, edit = (red) => red) =>
@@ -24,7 +24,7 @@
     const { episodes, gammas } = tell(net, ridge, items), side = Math.sqrt(stroke.length);
     const mirror = stroke.map((_, i) => stroke[i - (i % side) + side - 1 - (i % side)]);
     const now = { at: 0, all: "" }, says = status(), everywhere = element("p", { role: "status" }), bars = element("div");
-    const pads = COLOUR_NAMES.map((name) => pad(`The ${name} digit`, () => { now.all = ""; draw(); }));
+    const pads = COLOR_NAMES.map((name) => pad(`The ${name} digit`, () => { now.all = ""; draw(); }));
     const outline = element("input", { type: "checkbox", checked: true, onchange: () => frame() });
 
     const frame = () => pads[0].all.classList.toggle("live-framing", outline.checked);
@@ -62,11 +62,11 @@
     const shelf = element("div", { class: "live-shelf", role: "group", "aria-label": "Pictures" });
     shelf.append(...roving(items.slice(0, SHELF).map((item, i) => {
       const machine = argmax(gammas[i]) + 1;
-      return button("", () => use(i), { "aria-label": `picture ${i + 1}, of machine ${machine}`, class: `live-of live-machine-${machine}` }, picture("", item, COLOURS));
+      return button("", () => use(i), { "aria-label": `picture ${i + 1}, of machine ${machine}`, class: `live-of live-machine-${machine}` }, picture("", item, COLORS));
     })));
     const note = "Choose a picture: the line beneath it has its machine's color. Then ink or erase pixels of its digits, and watch the weights.";
     box.append(element("p", { class: "live-note" }, note), shelf, bars,
-      element("div", { class: "live-pads" }, pads.map(({ all }, c) => element("div", { class: `live-ink-${COLOUR_NAMES[c]}` }, element("span", {}, COLOUR_NAMES[c]), all))),
+      element("div", { class: "live-pads" }, pads.map(({ all }, c) => element("div", { class: `live-ink-${COLOR_NAMES[c]}` }, element("span", {}, COLOR_NAMES[c]), all))),
       says,
       element("div", { class: "live-controls" },
         button("Ink the twelve pixels", () => change(stroke, 1, "The twelve pixels inked")),

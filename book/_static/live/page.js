@@ -108,7 +108,7 @@
     return buttons;
   }
 
-  /** A square picture of values from 0 to 1: ink on the page, or light of three colours. Without a label it says nothing. */
+  /** A square picture of values from 0 to 1: ink on the page, or light of three colors. Without a label it says nothing. */
   function picture(label, values, channels = 1) {
     const count = values.length / channels, side = Math.sqrt(count), kind = channels === 1 ? "live-picture" : "live-picture live-light";
     const spoken = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };

@@ -1,4 +1,4 @@
-"""What the figures of the function-learning chapters share: colours, names, smooth curves, histories of training."""
+"""What the figures of the function-learning chapters share: colors, names, smooth curves, histories of training."""
 
 from typing import NamedTuple
 
@@ -9,10 +9,10 @@ from scipy.interpolate import CubicSpline
 from mini_lib.errors import UsageError, unknown_name_error
 from mini_lib.functions.tasks import KINDS, UPDATES
 from mini_lib.reproduction.functions.cells import ROWS
-from mini_lib.reproduction.plotting import COLOURS, QUIET, Numbers
+from mini_lib.reproduction.plotting import COLORS, QUIET, Numbers
 
 BETWEEN = 10  # points of a smooth line from one x to the next
-KIND_COLOURS = {"lin": "#8C5A2B", "rbf": "#CC79A7", "sine": "#5D3A9B"}
+KIND_COLORS = {"lin": "#8C5A2B", "rbf": "#CC79A7", "sine": "#5D3A9B"}
 KIND_NAMES = {"lin": "lines", "rbf": "RBF curves", "sine": "sinusoids"}
 MODEL_NAMES = {
     "one_d": "1d",
@@ -25,8 +25,8 @@ KEYS = {name: model for model, name in (*MODEL_NAMES.items(), *ROWS.items())}
 
 
 def shade(name: str) -> str:
-    """The colour of a network, by its key, its short name or the paper's name for it; of anything else a grey."""
-    return COLOURS.get(KEYS.get(name, name), QUIET)
+    """The color of a network, by its key, its short name or the paper's name for it; of anything else a grey."""
+    return COLORS.get(KEYS.get(name, name), QUIET)
 
 
 def label(name: str) -> str:

@@ -56,12 +56,12 @@ COLUMNS = {
         "idle variance": "idle_variance",
     },
     "kanerva.fig2c": LOSSES
-    | {colour: f"nll_{colour}" for colour in COLORS}
+    | {color: f"nll_{color}" for color in COLORS}
     | {"green, nothing written": "nll_empty_green"},
     "kanerva.fig2d": {"red or blue": "classes_shown", "red and blue": "classes_least_shown"}
     | {"most telling": "classes_most", "next": "classes_next"}
-    | {colour: f"classes_{colour}" for colour in COLORS}
-    | {f"{colour}, reading": f"read_classes_{colour}" for colour in COLORS},
+    | {color: f"classes_{color}" for color in COLORS}
+    | {f"{color}, reading": f"read_classes_{color}" for color in COLORS},
     "kanerva.fig3b": {
         "contrast": "contrast",
         "contrast, other sprites": "contrast_shuffled",

@@ -1,4 +1,4 @@
-"""What the figures of the chapters share: colours and names, smooth curves, histories of training."""
+"""What the figures of the chapters share: colors and names, smooth curves, histories of training."""
 
 import itertools
 
@@ -14,22 +14,22 @@ from mini_lib.reproduction.functions import figures
 from mini_lib.reproduction.functions.cells import ROWS
 
 
-def seen_by_the_colour_blind(colour):
+def seen_by_the_color_blind(color):
     """Deuteranopia, after Machado et al. (2009), in linear RGB."""
     matrix = [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]
-    return np.array(matrix) @ np.power(mpl.colors.to_rgb(colour), 2.2)
+    return np.array(matrix) @ np.power(mpl.colors.to_rgb(color), 2.2)
 
 
-def test_classes_are_told_apart_by_the_colour_blind_and_look_like_no_structure_or_content():
+def test_classes_are_told_apart_by_the_color_blind_and_look_like_no_structure_or_content():
     others = (plotting.STRUCTURE, plotting.CONTENT, plotting.ACCENT)
-    for first, second in itertools.combinations([*figures.KIND_COLOURS.values(), *others], 2):
-        distance = np.linalg.norm(seen_by_the_colour_blind(first) - seen_by_the_colour_blind(second))
+    for first, second in itertools.combinations([*figures.KIND_COLORS.values(), *others], 2):
+        distance = np.linalg.norm(seen_by_the_color_blind(first) - seen_by_the_color_blind(second))
         assert distance > 0.04, (first, second)
 
 
-def test_every_network_and_every_class_has_one_colour_and_one_name():
+def test_every_network_and_every_class_has_one_color_and_one_name():
     assert set(figures.MODEL_NAMES) == set(MODELS)
-    assert set(figures.KIND_COLOURS) == set(figures.KIND_NAMES) == set(KINDS)
+    assert set(figures.KIND_COLORS) == set(figures.KIND_NAMES) == set(KINDS)
     assert len({figures.shade(model) for model in MODELS}) == len(MODELS)
     assert figures.shade("relational") == plotting.ACCENT
     for model in MODELS:

@@ -1,4 +1,4 @@
-"""Rows of pictures and coloured sprites on small input."""
+"""Rows of pictures and colored sprites on small input."""
 
 import io
 
@@ -37,9 +37,9 @@ def texts(fig):
 
 
 def test_pictures_are_drawn_with_their_words():
-    fig = figures.pictures({"colour": rand(1, 3, 4, 5), "grey": rand(2, 4, 5)}, ["a", "b"])
+    fig = figures.pictures({"color": rand(1, 3, 4, 5), "grey": rand(2, 4, 5)}, ["a", "b"])
     fig.savefig(io.BytesIO(), format="png", dpi=30)
-    assert {"colour", "grey", "a", "b"} <= {*texts(fig)}
+    assert {"color", "grey", "a", "b"} <= {*texts(fig)}
 
 
 @pytest.mark.parametrize(
@@ -55,18 +55,18 @@ def test_what_does_not_fit_is_told(draw):
         draw()
 
 
-def test_sprites_have_their_colours_and_pixels_of_both_are_dark():
-    drawn = figures.coloured(torch.tensor([[[1.0, 1, 0, 0]], [[0, 1.0, 1, 0]]]))  # S, H, W
-    first, second = (np.array(to_rgb(colour)) for colour in SPRITES)
+def test_sprites_have_their_colors_and_pixels_of_both_are_dark():
+    drawn = figures.colored(torch.tensor([[[1.0, 1, 0, 0]], [[0, 1.0, 1, 0]]]))  # S, H, W
+    first, second = (np.array(to_rgb(color)) for color in SPRITES)
     assert np.allclose(drawn[:, 0].T, [first, first * second, second, [1, 1, 1]])
     many = rand(5, 2, 3, 4).round()
-    assert np.array_equal(figures.coloured(many)[2], figures.coloured(many[2]))
+    assert np.array_equal(figures.colored(many)[2], figures.colored(many[2]))
 
 
 def test_pictures_stand_in_order_and_short_rows_leave_places_empty():
-    colour, grey = 1.4 * rand(1, 3, 4, 5) - 0.2, rand(2, 4, 5)
-    first, empty, *others = figures.pictures({"colour": colour, "grey": grey}, limits=(-1.0, 2.0)).axes
-    assert np.allclose(first.images[0].get_array(), colour[0].permute(1, 2, 0).clamp(0, 1))
+    color, grey = 1.4 * rand(1, 3, 4, 5) - 0.2, rand(2, 4, 5)
+    first, empty, *others = figures.pictures({"color": color, "grey": grey}, limits=(-1.0, 2.0)).axes
+    assert np.allclose(first.images[0].get_array(), color[0].permute(1, 2, 0).clamp(0, 1))
     assert not empty.axison
     for ax, picture in zip(others, grey, strict=True):
         assert np.allclose(ax.images[0].get_array(), picture)

@@ -22,7 +22,7 @@ def texts(ax):
 
 
 def drawn(ax, line: float | None = None, down: bool = False) -> list[str]:
-    """The actions of the coloured squares from left to right, or down; of one line if its y is given."""
+    """The actions of the colored squares from left to right, or down; of one line if its y is given."""
     names = {mpl.colors.to_hex(shade).lower(): action for action, (shade, _) in squares.LOOKS.items()}
     size = round(squares.SIDE, 2)
     found = [p for p in ax.patches if (round(p.get_width(), 2), round(p.get_height(), 2)) == (size, size)]

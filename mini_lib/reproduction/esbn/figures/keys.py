@@ -83,7 +83,7 @@ def _train_and_test(ax: Axes, train: Float[np.ndarray, "N 3 2"], test: Float[np.
 
 
 def _shade(step: int) -> tuple:
-    """The colour of a step, from 0 to 8."""
+    """The color of a step, from 0 to 8."""
     return colormaps["viridis"](step / 9)
 
 

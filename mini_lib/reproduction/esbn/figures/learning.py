@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from mini_lib.reproduction.plotting import ACCENT, colour, figure, require_nonempty
+from mini_lib.reproduction.plotting import ACCENT, color, figure, require_nonempty
 
 OTHERS = "#d0d0d0"  # networks that no label tells apart
 ABSENT = "#8a8a8a"
@@ -20,7 +20,7 @@ def learning_curves(
     """Draw Figures 4, 5, 7, 8: training accuracy against updates, one figure a panel, on a logarithmic axis.
 
     Panels are given by title, with the records of every network by name. A line is the mean over runs, smoothed over
-    `blur` points. Networks that `named` has for a panel, all without it, have a label and their colour; the others
+    `blur` points. Networks that `named` has for a panel, all without it, have a label and their color; the others
     are grey. A named network without finished runs is said to be not run.
     """
     require_nonempty("panel of records", panels)
@@ -35,7 +35,7 @@ def _panel(title: str, networks: Mapping[str, Sequence[dict]], named: Collection
     absent = []
     for name in sorted(networks, key=lambda name: name in named):
         whole = [record["curve"] for record in networks[name] if not record["diverged"]]
-        shade = colour(name.replace(" ", "_")) if name in named else OTHERS
+        shade = color(name.replace(" ", "_")) if name in named else OTHERS
         if whole:
             updates, scores = mean_curve(whole, blur)
             ax.plot(updates, scores, color=shade, linewidth=1.6)

@@ -1,6 +1,6 @@
 """Figures of the Kanerva chapters."""
 
 from mini_lib.reproduction.kanerva.figures.parts import pictures
-from mini_lib.reproduction.kanerva.figures.sprites import coloured
+from mini_lib.reproduction.kanerva.figures.sprites import colored
 
-__all__ = ["coloured", "pictures"]
+__all__ = ["colored", "pictures"]

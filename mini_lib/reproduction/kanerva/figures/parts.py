@@ -28,7 +28,7 @@ FILTERS = {False: "nearest", True: "bicubic"}
 
 
 def paint(ax: Axes, picture: Numbers, limits: tuple = (0.0, 1.0), smooth: bool = False) -> None:
-    """Draw a picture in a thin frame: [H, W] in grey, 1 is ink; [3, H, W] in colour."""
+    """Draw a picture in a thin frame: [H, W] in grey, 1 is ink; [3, H, W] in color."""
     shown = np.asarray(picture, dtype=float)
     shown = shown if shown.ndim == 2 else shown.transpose(1, 2, 0).clip(0, 1)
     ax.imshow(shown, cmap="gray_r", vmin=limits[0], vmax=limits[1], interpolation=FILTERS[smooth])
@@ -47,16 +47,14 @@ def pictures(
 ) -> Figure:
     """Draw rows of small pictures, each with its name on the left.
 
-    They are in grey, [N, H, W], where 1 is ink, or in colour, [N, 3, H, W]; a shorter row leaves places empty. What
+    They are in grey, [N, H, W], where 1 is ink, or in color, [N, 3, H, W]; a shorter row leaves places empty. What
     is beyond the limits is as white or black as these. `inches` are width and height of a picture.
     A picture of few pixels is easier to recognize if they are drawn `smooth`.
     """
     shown = arrays(rows)
     for name, each in shown.items():
         if each.ndim != 3 and (each.ndim != 4 or each.shape[1] != 3):
-            raise UsageError(
-                f"pictures are [N, H, W], or [N, 3, H, W] in colour; {name!r} is {[*each.shape]}"
-            )
+            raise UsageError(f"pictures are [N, H, W], or [N, 3, H, W] in color; {name!r} is {[*each.shape]}")
     count = max(len(each) for each in shown.values())
     if titles and len(titles) != count:
         raise UsageError(f"{count} columns of pictures with {len(titles)} titles; give one for each")

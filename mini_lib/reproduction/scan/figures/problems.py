@@ -14,7 +14,7 @@ CELL = 0.29  # inches of a square, less where a command has many actions
 
 
 def commands(texts: Sequence[str]) -> Figure:
-    """Draw commands, each over its actions as coloured squares."""
+    """Draw commands, each over its actions as colored squares."""
     meanings = [interpret(text) for text in texts]
     wide = max(*map(len, meanings), *(round(LETTER * len(text) / CELL) for text in texts))
     cell = min(CELL, WIDTH / wide)
@@ -47,9 +47,9 @@ def derivation(command: str) -> Figure:
     for number, word in enumerate(words):
         shade = LOOKS[emitted[number]][0] if number in emitted else "#eeeeee"
         look = {"boxstyle": "round,pad=0.25", "facecolor": shade, "edgecolor": "none"}
-        colour = ink(shade) if number in emitted else QUIET
+        color = ink(shade) if number in emitted else QUIET
         ax.text(
-            place[number], 0, word, ha="center", va="center", color=colour, bbox=look, zorder=3, fontsize=9
+            place[number], 0, word, ha="center", va="center", color=color, bbox=look, zorder=3, fontsize=9
         )
     ax.set(xlim=(-0.2, wide + 0.2), ylim=(high + 1.3, -0.35 / cell))
     ax.set_axis_off()

@@ -1,4 +1,4 @@
-"""Actions as coloured squares: one colour and one sign for each, the same in every figure."""
+"""Actions as colored squares: one color and one sign for each, the same in every figure."""
 
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
@@ -6,7 +6,7 @@ from matplotlib.patches import Rectangle
 
 Number = float | int
 END = "#d4d4d4"
-# action: (colour, sign); the verbs' signs are their first letters, left and right are arrows. None of the colours
+# action: (color, sign); the verbs' signs are their first letters, left and right are arrows. None of the colors
 # is that of structure, of content, or of a network. All are of half the brightness, which the dark theme's filter
 # (`style.css`) leaves as it is: 0.213 red + 0.715 green + 0.072 blue = 0.5.
 LOOKS = {
@@ -25,7 +25,7 @@ ARROWS = 1.35  # their signs are small in the font
 
 
 def ink(shade: str) -> str:
-    """Black or white, whichever is easier to read on this colour."""
+    """Black or white, whichever is easier to read on this color."""
     red, green, blue = to_rgb(shade)
     return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.4 else "#ffffff"
 
