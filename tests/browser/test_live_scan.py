@@ -7,8 +7,9 @@ import torch
 
 from mini_lib.files import trained
 from mini_lib.reproduction.scan.live import NETWORKS
+from mini_lib.scan import analysis
 from mini_lib.scan.grammar import derive
-from mini_lib.scan.tasks import WORD_IDS, encode, get_split
+from mini_lib.scan.tasks import SOS, WORD_IDS, encode, get_split
 
 pytestmark = pytest.mark.browser
 CLOSE = {"rtol": 1e-3, "atol": 1e-3}
@@ -92,7 +93,7 @@ def ask(box, **commands) -> str:
 
 
 def test_streams_answer_by_keyboard(streams):
-    assert streams.get_by_role("status").inner_text().startswith("Correct: RIGHT LOOK")
+    assert streams.get_by_role("status").inner_text().startswith("Correct: RIGHT JUMP RIGHT JUMP RUN")
     both = ask(streams, Syntax="jump opposite left twice", Semantics="walk opposite right twice")
     assert both == "Correct: RIGHT RIGHT WALK RIGHT RIGHT WALK."
     assert streams.locator(".live-map tbody tr").count() == 6
@@ -150,6 +151,24 @@ def test_either_stream_can_receive_walk(attention):
     attention.get_by_role("button", name="network 1").click()
     ask(attention, Command="jump")
     attention.get_by_role("button", name="jump / jump").click()
+
+
+@torch.no_grad()
+def test_network_2_is_cured_by_a_meaning(attention):
+    cured = deepcopy(trained(NETWORKS[1]))
+    meanings = cured.meaning.weight
+    meanings[WORD_IDS["jump"]] = meanings[WORD_IDS[SOS]].clone()
+    cure = attention.get_by_role("button", name="Give jump the meaning of <SOS>")
+    attention.get_by_role("button", name="network 2").click()
+    assert ask(attention, Command="jump around left").startswith("Wrong")
+    cure.press("Enter")
+    assert cure.get_attribute("aria-pressed") == "true"
+    told = [ask(attention, Command=command).startswith("Correct") for command in COMMANDS]
+    assert told == analysis.follow(cured, COMMANDS).right.tolist()
+    cure.click()
+    assert ask(attention, Command="jump twice").startswith("Wrong")
+    attention.get_by_role("button", name="network 1").click()
+    ask(attention, Command="jump")
 
 
 def test_another_dax_may_fail(attention):

@@ -89,5 +89,11 @@
     return { ...net, "word.weight": longer(word, normals(random, word.shape[1])), "meaning.weight": longer(meaning, jump) };
   }
 
-  window.Scan = { derive, steer, say, withDax };
+  /** The network in which one word has the meaning of another. */
+  function withMeaning(net, words, word, other) {
+    const { shape, data } = net["meaning.weight"], [to, from] = [word, other].map((each) => words.indexOf(each) * shape[1]);
+    return { ...net, "meaning.weight": { shape, data: Float32Array.from(data).copyWithin(to, from, from + shape[1]) } };
+  }
+
+  window.Scan = { derive, steer, say, withDax, withMeaning };
 })();

@@ -8,12 +8,14 @@
   function start(box, parcel) {
     const { networks, ...facts } = parcel.facts, { box: shown, show } = Scan.stage(), command = Scan.field("jump around left");
     const known = { ...facts, words: [...facts.words, "dax"] };
-    let chosen = 0, draws = 1, cell = 0;
+    let chosen = 0, draws = 1, cell = 0, mended = false;
 
     function run() {
-      const net = Scan.withDax(network(parcel, networks[chosen]), facts.words, Arithmetic.uniform(draws));
+      const own = network(parcel, networks[chosen]), given = mended ? Scan.withMeaning(own, facts.words, "jump", "<SOS>") : own;
+      const net = Scan.withDax(given, facts.words, Arithmetic.uniform(draws));
       const put = (verb) => command.value.replace(/\bjump\b/gi, verb), [syntax, semantics] = CELLS[cell].map(put);
       for (const [group, now] of [[choices, chosen], [pairs, cell]]) group.forEach((each, i) => each.setAttribute("aria-pressed", String(i === now)));
+      mend.setAttribute("aria-pressed", String(mended));
       dax.hidden = !/\bdax\b/i.test(command.value);
       both.hidden = !/\bjump\b/i.test(command.value);
       show(Scan.ask(net, known, syntax, semantics), syntax !== semantics);
@@ -22,12 +24,13 @@
     const choices = networks.map((_, i) => button(`network ${i + 1}`, () => { chosen = i; run(); }));
     const pairs = CELLS.map((pair, i) => button(pair.join(" / "), () => { cell = i; run(); }));
     const both = element("div", { class: "live-controls", role: "group", "aria-label": "In place of jump" }, "In place of jump, syntax / semantics receives:", pairs);
-    const dax = element("p", {}, button("Another dax", () => { draws += 1; run(); }), " A new word. Syntax receives random numbers for it; its meaning is that of jump.");
+    const mend = button("Give jump the meaning of <SOS>", () => { mended = !mended; run(); });
+    const dax = element("p", {}, button("Another dax", () => { draws += 1; run(); }), " A new word. Syntax receives random numbers for it; its meaning is that of jump, so JUMP is correct.");
     const form = element("form", { class: "live-controls", onsubmit: (event) => { event.preventDefault(); run(); } },
       labelled("Command", command), element("button", { type: "submit" }, "Ask"));
     const examples = EXAMPLES.map((text) => button(text, () => { command.value = text; run(); }));
     box.append(element("div", { class: "live-controls", role: "group", "aria-label": "Network" }, choices), form,
-      element("p", { class: "live-examples" }, "Try: ", examples), both, dax, shown);
+      element("p", { class: "live-examples" }, "Try: ", examples), both, element("div", { class: "live-controls" }, mend), dax, shown);
     run();
   }
 

@@ -2,11 +2,11 @@
 (function () {
   "use strict";
   const { element, labelled, button, network, figure } = Live;
-  const EXAMPLES = [["jump twice", "walk twice"], ["walk opposite left", "jump opposite right"], ["look and run", "run and look"]];
+  const EXAMPLES = [["jump twice", "walk twice"], ["walk opposite left", "jump opposite right"], ["look and run", "run and look"], ["walk after look left twice", "run and jump right thrice"]];
 
   function start(box, parcel) {
     const { facts } = parcel, net = network(parcel, facts.networks[0]), { box: shown, show } = Scan.stage();
-    const syntax = Scan.field("jump around left"), semantics = Scan.field("look around right");
+    const syntax = Scan.field("walk after look left twice"), semantics = Scan.field("run and jump right thrice");
     const run = () => show(Scan.ask(net, facts, syntax.value, semantics.value), true);
     const form = element("form", { class: "live-controls", onsubmit: (event) => { event.preventDefault(); run(); } },
       labelled("Syntax receives", syntax), labelled("Semantics receives", semantics), element("button", { type: "submit" }, "Ask"));

@@ -65,7 +65,7 @@ def two_problems() -> list[Figure]:
 
 
 def _grid(ax: Axes) -> None:
-    ax.text(3.75, -0.45, "one problem, new in four places", ha="center")
+    ax.text(3.75, -0.45, "one problem: each verb in each construction", ha="center")
     for row, verb in enumerate(VERBS):
         ax.text(0.85, 1.5 + row, verb, ha="right", va="center")
         for column, frame in enumerate(FRAMES):
