@@ -135,6 +135,21 @@ def test_the_relational_network_moves_with_a_lifted_curve(pages):
     assert values(box) == [-0.5] * 6 + [0.5] * 6
 
 
+def test_an_untrained_relational_network_moves_with_the_curve_too(pages):
+    box = box_of(pages["lift"])
+    box.get_by_role("button", name="a line", exact=True).click()
+    before = answered(box)
+    box.get_by_label("untrained networks").check()
+    assert answered(box) != before
+    box.get_by_role("button", name="Lift by 5").click()
+    said = answered(box)
+    assert "The relational network moved by exactly 5.00 at every step." in said
+    assert "The plain network moved by exactly 5.00" not in said
+    box.get_by_label("untrained networks").uncheck()
+    box.get_by_role("button", name="a line", exact=True).click()
+    assert answered(box) == before
+
+
 def test_typed_values_are_continued_and_wrong_ones_are_explained(pages):
     box = box_of(pages["lift"])
     said = type_in(box, STEEP)
