@@ -135,6 +135,21 @@ def test_the_relational_network_moves_with_a_lifted_curve(pages):
     assert values(box) == [-0.5] * 6 + [0.5] * 6
 
 
+def test_an_untrained_relational_network_moves_with_the_curve_too(pages):
+    box = box_of(pages["lift"])
+    box.get_by_role("button", name="a line", exact=True).click()
+    before = answered(box)
+    box.get_by_label("untrained networks").check()
+    assert answered(box) != before
+    box.get_by_role("button", name="Lift by 5").click()
+    said = answered(box)
+    assert "The relational network moved by exactly 5.00 at every step." in said
+    assert "The plain network moved by exactly 5.00" not in said
+    box.get_by_label("untrained networks").uncheck()
+    box.get_by_role("button", name="a line", exact=True).click()
+    assert answered(box) == before
+
+
 def test_typed_values_are_continued_and_wrong_ones_are_explained(pages):
     box = box_of(pages["lift"])
     said = type_in(box, STEEP)
@@ -213,9 +228,15 @@ def test_the_spread_is_told_and_a_point_lights_up_its_estimates(pages):
     box.get_by_role("button", name="a parabola").click()
     said = answered(box)
     y = torch.tensor([[((x - 5) / 6) ** 2 - 0.5 for x in range(1, 13)]])
-    spread = extrapolate(trained("relational"), y).spread[0]
+    forecast = extrapolate(trained("relational"), y)
+    spread = forecast.spread[0]
     told = [float(each) for each in re.findall(r"(\d+\.\d\d) (?:for the next|ten steps)", said)]
     assert told == pytest.approx([spread[0].item(), spread[-1].item()], abs=0.006)
+    truth = torch.tensor([((x - 5) / 6) ** 2 - 0.5 for x in range(13, 13 + STEPS)])
+    error, times = re.search(r"the error is (\d+\.\d\d), (\d+\.\d) times", said).groups()
+    off = (forecast.point[0] - truth).square().mean().sqrt().item()
+    assert float(error) == pytest.approx(off, abs=0.006)
+    assert float(times) == pytest.approx(off / spread.square().mean().sqrt().item(), rel=0.01)
     assert said.endswith("the estimates agree, and they are wrong.")
     assert box.locator(".live-estimate").count() == 12
     box.locator(".live-point").nth(3).focus()

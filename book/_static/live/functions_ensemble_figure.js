@@ -16,15 +16,15 @@
       lines: () => (now.answer ? [["median", now.answer.map(({ point }) => point), NAME, now.late]] : []),
     });
 
-    /** A thin line for the estimates that start from each known point, and a band of one spread around the median. */
+    /** A thin line for the estimates that start from each known point, and a band of two spreads on each side of the median. */
     function extra({ N, path, x, y }) {
       if (now.answer?.[0].estimates.length !== N) return [];
       const edge = (sign) => now.answer.map(({ point, spread }) => point + sign * spread), late = now.late ? " live-late" : "";
-      const back = edge(-1).map((v, i) => `L${x(N + 1 + i).toFixed(1)} ${y(v).toFixed(1)}`).reverse().join("");
+      const back = edge(-2).map((v, i) => `L${x(N + 1 + i).toFixed(1)} ${y(v).toFixed(1)}`).reverse().join("");
       const line = (_, i) => element("path", {
         class: `live-curve live-estimate${now.lit === i ? " live-lit" : ""}${late}`, d: path(N + 1, now.answer.map(({ estimates }) => estimates[i])),
       });
-      return [element("path", { class: `live-band${late}`, d: `${path(N + 1, edge(1))}${back}Z` }), ...drawing.values.map(line)];
+      return [element("path", { class: `live-band${late}`, d: `${path(N + 1, edge(2))}${back}Z` }), ...drawing.values.map(line)];
     }
 
     const work = worker(() => drawing.draw());
@@ -42,9 +42,10 @@
 
     function tell() {
       const N = drawing.values.length, first = now.answer[0], last = now.answer[steps - 1], { truth } = drawing;
-      const off = truth && Math.abs(last.point - truth[N + steps - 1]);
-      const wrong = off > TIMES * last.spread ? ": the estimates agree, and they are wrong" : "";
-      const verdict = truth ? `The error there is ${shown(off)}, ${(off / last.spread).toFixed(1)} times the spread${wrong}.` : "Nobody knows how your curve goes on.";
+      const overAll = (values) => Math.hypot(...values) / Math.sqrt(steps), spread = overAll(now.answer.map((step) => step.spread));
+      const off = truth && overAll(now.answer.map(({ point }, i) => point - truth[N + i]));
+      const wrong = off > TIMES * spread ? ": the estimates agree, and they are wrong" : "";
+      const verdict = truth ? `Over all ten steps the error is ${shown(off)}, ${(off / spread).toFixed(1)} times the spread${wrong}.` : "Nobody knows how your curve goes on.";
       says.textContent = `Spread is the standard deviation of the estimates: ${shown(first.spread)} for the next point, ${shown(last.spread)} ten steps on. ${verdict}`;
       box.removeAttribute("aria-busy");
     }
@@ -57,7 +58,7 @@
     };
     ["pointerover", "pointerout", "focusin", "focusout"].forEach((kind) => drawing.svg.addEventListener(kind, light));
     const note = "Each thin line is what the network predicts when it starts from one known point; point at a dot to see its line. "
-      + "Band: the median and one spread on either side. Dashed: the true curve.";
+      + "Band: the median and two spreads on either side. Dashed: the true curve.";
     box.append(
       element("div", { class: "live-controls" }, presets(ready, ["sine", "line", "smooth", "parabola"], ({ y, truth }) => drawing.use(y, truth))),
       drawing.all, says, element("p", { class: "live-note" }, note), more(facts, drawing));

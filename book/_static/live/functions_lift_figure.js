@@ -5,10 +5,22 @@
   const { plot, curves, worker, steady, more, presets, shown } = CurvePlot;
   const TITLES = { one_d: "plain", relational: "relational", one_d_window: "plain, window", relational_window: "relational, window" };
 
+  /** The same network with random weights, as before its training: uniform, of the size 1 / sqrt(inputs). */
+  function untrained(net) {
+    const random = Arithmetic.uniform(1), isNorm = /norm.*(weight|bias)$/, isWeight = /weight$/;
+    return Object.fromEntries(Object.entries(net).map(([key, tensor]) => {
+      if (key.startsWith("window")) return [key, tensor];
+      const bias = net[key.replace(isWeight, "bias")], inputs = isWeight.test(key) ? tensor.data.length / bias.data.length : Infinity;
+      const draw = isNorm.test(key) ? () => (isWeight.test(key) ? 1 : 0) : () => (2 * random() - 1) / Math.sqrt(inputs);
+      return [key, { ...tensor, data: Float32Array.from(tensor.data, draw) }];
+    }));
+  }
+
   function start(box, parcel) {
     const { facts } = parcel, { steps } = facts, ready = curves(facts), known = new Map();
-    const models = Object.fromEntries(Object.keys(TITLES).map((name) => [name, Extrapolation.build(network(parcel, name), facts.networks[name])]));
-    const now = { lift: 0, wanted: ["one_d", "relational"], results: {}, done: false };
+    const made = (change) => Object.fromEntries(Object.keys(TITLES).map((name) => [name, Extrapolation.build(change(network(parcel, name)), facts.networks[name])]));
+    const trained = made((net) => net), random = made(untrained);
+    const now = { models: trained, lift: 0, wanted: ["one_d", "relational"], results: {}, done: false };
     const says = status(), numbers = element("tbody");
     const lifted = (values) => values.map((v) => v + now.lift);
 
@@ -23,7 +35,7 @@
     });
 
     function* answer(name, y) {
-      const key = [name, ...y].join();
+      const { models } = now, key = [name, models === trained, ...y].join();
       if (!known.has(key)) {
         if (known.size > 60) known.clear();
         known.set(key, (yield* steady(models[name], y, steps)).map(({ point }) => point));
@@ -81,11 +93,13 @@
     }
 
     const control = slider("Lift", { min: -5, max: 5, step: 0.1, value: 0, shown }, lift);
+    const fresh = element("input", { type: "checkbox", onchange: () => { now.models = fresh.checked ? random : trained; ask(); } });
     const windows = element("input", { type: "checkbox", onchange: () => { now.wanted = Object.keys(TITLES).slice(0, windows.checked ? 4 : 2); ask(); } });
     const head = element("tr", {}, element("th", { scope: "col" }, "network"), ...Array.from({ length: steps }, (_, i) => element("th", { scope: "col" }, `+${i + 1}`)));
     const table = element("table", { class: "live-numbers" }, element("thead", {}, head), numbers);
     box.append(
-      element("div", { class: "live-controls" }, button("Lift by 5", () => set(control, 5)), presets(ready, ["step", "line", "sine"], use)),
+      element("div", { class: "live-controls" }, button("Lift by 5", () => set(control, 5)), presets(ready, ["step", "line", "sine"], use),
+        element("label", { class: "live-tick" }, fresh, "untrained networks (random weights)")),
       element("div", { class: "live-controls" }, control), drawing.all,
       element("p", { class: "live-note" }, "Dashed: how the curve goes on without noise. Dotted: what the networks predicted before the lift."), says,
       more(facts, drawing, element("div", { class: "live-controls" }, presets(ready, ["smooth", "parabola"], use),

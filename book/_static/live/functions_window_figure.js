@@ -55,7 +55,7 @@
       const trained = own[now.name].length, how = now.length === trained ? "as trained" : `trained with ${trained}`;
       const { truth } = drawing, off = truth && Math.sqrt(now.point.reduce((sum, v, i) => sum + (v - truth[N + i]) ** 2, 0) / steps);
       says.textContent = `Window of ${now.length} ${now.length === 1 ? "step" : "steps"} (${how}): ${Math.round((100 * sum(points.slice(-NEAR))) / sum(points))}\u00a0% of the attention to points is on the last ${NEAR}. `
-        + `It continues to ${shown(now.point[steps - 1])}${truth ? `, with an error of ${shown(off)}` : ""}.`;
+        + `Ten steps on it predicts ${shown(now.point[steps - 1])}${truth ? `; over all ten steps the error is ${shown(off)}` : ""}.`;
       note.textContent = "Shade: what the window lets through. Bars: attention, a mean over layers, heads and queries"
         + `${now.attention[N] ? `; at x = ${N + 1}, attention to the queries themselves` : ""}. Their scale is the one beside them, from 0 to 1.`
         + `${truth ? " Dashed: the true curve; error: root mean square." : ""}`;
