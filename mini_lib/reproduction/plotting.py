@@ -98,19 +98,6 @@ def figure(rows: int = 1, columns: int = 1, size: Sequence | None = None, **opti
         return plt.subplots(rows, columns, figsize=size or STYLE["figure.figsize"], **options)
 
 
-def strip(ax: Axes, groups: Mapping[str, Values], *, label: str = "", colors: Sequence[str] | None = None):
-    """Draw one dot a seed for each group, and a bar at the group's mean: the spread is always in sight.
-
-    `groups` has one value a seed by group; one may be empty (nothing was run), but not all. `label` is that of the
-    y axis; `colors` are one a group, by default the group's own (`color`).
-    """
-    if not any(len(values) for values in groups.values()):
-        raise ValueError(f"no values to draw in any of the groups {list(groups)}: give one value a seed")
-    for place, (name, values) in enumerate(groups.items()):
-        seed_dots(ax, place, values, color=colors[place] if colors else color(name))
-    ax.set(xticks=range(len(groups)), xticklabels=list(groups), xlim=(-0.6, len(groups) - 0.4), ylabel=label)
-
-
 def seed_dots(
     ax: Axes, place: Number, values: Numbers, *, color: str, spread: Number = 0.18, bar: Number = 0.32, **look
 ):

@@ -170,17 +170,6 @@ def test_a_figure_with_no_finding_or_an_overlong_one_is_refused(finding, message
     assert shown == []
 
 
-def test_strip_draws_every_seed_and_the_mean():
-    _, ax = plotting.figure()
-    plotting.strip(ax, {"esbn": [99.0, 97.0, 92.0], "lstm": [30.0], "ntm": []}, label="accuracy (%)")
-    assert [line.get_ydata().tolist() for line in ax.lines] == [[99, 97, 92], [30]]
-    assert [bar.get_segments()[0][0, 1] for bar in ax.collections] == [96, 30]
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["esbn", "lstm", "ntm"]
-    assert ax.get_ylabel() == "accuracy (%)"
-    with pytest.raises(ValueError, match=r"no values to draw in any of the groups \['esbn'\]"):
-        plotting.strip(ax, {"esbn": []})
-
-
 def test_seed_dots_stand_evenly_around_their_mean():
     _, ax = plotting.figure()
     plotting.seed_dots(ax, 0, [], color="#0072B2")
