@@ -3,7 +3,7 @@
   "use strict";
   const { element, slider, set, button, status, scroller, figure } = Live;
   const { argmax, softmax } = Arithmetic;
-  const { ASKED, STEPS, percent, bar, shown, place, strip } = ESBN;
+  const { STEPS, percent, bar, shown, place, strip } = ESBN;
   const FIRST = 100; // number of the first problem: the chapter's; the others are drawn
   const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
   const QUESTION = "Which choice completes row 2? Choose, or step through the network.";
@@ -98,7 +98,7 @@
       if (step === STEPS) return [["No picture is left. From all that it retrieved, the controller answers."]];
       const now = [term("picture"), shown(album.pictures[ids[step]], album.pictures[ids[step]].name), step ? " is compared with each picture in memory." : " is the first."];
       const writes = [term("key"), "from what it retrieved before this step, the controller writes key ", ...numbered(k_w, step), " next to the picture. It never sees the picture."];
-      if (!step) return [now, writes];
+      if (!step) return [writes, now];
       return [writes, now, [term("weights"), "the most alike picture gets nearly all; together 100 %. Confidence depends on one picture alone."],
         [term("gate"), `the weights retrieve ${blend(w)}. Of this the gate lets ${percent(g)} through: `, strip(k_r.subarray(0, k_w.length)), ` with confidence ${percent(k_r[k_w.length])}.`]];
     }

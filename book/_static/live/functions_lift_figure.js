@@ -25,7 +25,7 @@
     const lifted = (values) => values.map((v) => v + now.lift);
 
     const drawing = plot({
-      facts, usual: [-3, 6],
+      facts, usual: [-3, 8],
       changed: (values) => { [now.base, now.truth] = [values, drawing.truth].map((each) => each?.map((v) => v - now.lift)); ask(); },
       lines: () => now.wanted.filter((name) => now.results[name]).flatMap((name) => {
         const { before, after, late } = now.results[name];

@@ -3,7 +3,7 @@
   "use strict";
   const { element, button, status, figure, load } = Live;
   const { argmax } = Arithmetic;
-  const { ROW, ASKED, shown } = ESBN;
+  const { ASKED, shown } = ESBN;
   const PLAYERS = { you: "You", esbn: "ESBN", lstm: "LSTM" };
   const ROUND = 10, CHANCE = "2.5", BREAK = "\u200B"; // where a line may end
   const HINT = "Choose a picture, or press its number. Then you see what the networks chose.";
