@@ -62,8 +62,9 @@ def double(numbers) -> torch.Tensor:
 def test_kanerva_memory_is_the_librarys_to_the_last_digits(memory_page, columns):
     found = memory_page.evaluate(
         """async (name) => {
-          const kind = KanervaFigure.memories(await Live.load("kanerva")).find((each) => each.name === name);
-          const codes = kind.digits.map(kind.encode), eta = kind.ask(kind.begin(), codes[0]).weights.eta;
+          const parcel = await Live.load("kanerva"), eta = [parcel.facts.eta];
+          const kind = KanervaFigure.memories(parcel).find((each) => each.name === name);
+          const codes = kind.digits.map(kind.encode);
           let { memory } = kind.begin();
           const taught = [];
           for (const z of codes.slice(0, 30)) {
@@ -97,7 +98,7 @@ def test_kanerva_memory_settles_as_in_the_chapter(memory_page, between):
         """async (between) => {
           const kind = KanervaFigure.memories(await Live.load("kanerva")).find(({ name }) => name === "15");
           const codes = kind.digits.slice(0, 15).map(kind.encode);
-          const episode = codes.reduce((before, z) => kind.store(before, z).episode, kind.begin());
+          const episode = codes.reduce((before, z) => kind.store(before, z), kind.begin());
           const hidden = [...kind.mean.keys()].map((i) => i >= 32);
           return plain(KanervaFigure.settle(kind, episode, kind.digits[3], hidden, 12, between));
         }""",

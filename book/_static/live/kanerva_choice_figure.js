@@ -57,8 +57,8 @@
     const line = (x1, y1, x2, y2, width = 1.5) => element("line", { x1, y1, x2, y2, style: `stroke: currentcolor; stroke-width: ${width}` });
     const marks = mean.flatMap((v, i) => [
       element("rect", { x: x(i) - 17, width: 34, y: Math.min(y(v), y(0)), height: Math.abs(y(v) - y(0)), class: own(i), style: "fill: var(--own)" }),
-      line(x(i) + 9, y(v - sd[i]), x(i) + 9, y(v + sd[i])),
-      element("path", { d: `M${x(i) - 9} ${y(exact[i]) - 6}l6 6l-6 6l-6 -6z`, style: "fill: var(--pst-color-background); stroke: currentcolor; stroke-width: 1.5" }),
+      line(x(i), y(v - sd[i]), x(i), y(v + sd[i])),
+      element("path", { d: `M${x(i)} ${y(exact[i]) - 6}l6 6l-6 6l-6 -6z`, style: "fill: var(--pst-color-background); stroke: currentcolor; stroke-width: 1.5" }),
       element("text", { x: x(i), y: 226, "text-anchor": "middle", "font-size": 15 }, `${i + 1}`),
     ]);
     const ticks = [-1, 0, 1].map((v) => element("text", { x: 30, y: y(v) + 4, "text-anchor": "end", "font-size": 15 }, String(v).replace("-", "−")));
@@ -74,12 +74,12 @@
     const shown = (v) => v.toFixed(DECIMALS).replace("-", "−");
 
     function draw() {
-      const found = draws(noise, p, costs, now.tau, now.through), worst = argmax(found.mean.map((v, i) => Math.abs(v - exact[i])));
+      const found = draws(noise, p, costs, now.tau, now.through);
       left.replaceChildren(triangle(found.used));
       right.replaceChildren(bars(found, exact));
       const kind = now.through ? "The choice is hard, its gradient soft." : "The choice is soft.";
-      says.textContent = `${kind} The slope of machine ${worst + 1} is ${shown(found.mean[worst])} on average, exactly ${shown(exact[worst])}; `
-        + `a single draw varies by ${shown(found.sd[worst])}.`;
+      says.textContent = `${kind} The slope of machine 2 is ${shown(found.mean[1])} on average, exactly ${shown(exact[1])}; `
+        + `a single draw varies by ${shown(found.sd[1])}.`;
     }
 
     const tick = element("input", { type: "checkbox", onchange: () => { now.through = tick.checked; draw(); } });
@@ -88,7 +88,7 @@
       element("div", { class: "live-controls" },
         slider("Temperature", { min: -1, max: 0.7, step: 0.05, value: 0, shown: (v) => `τ = ${heat(v)}` }, (v) => { now.tau = heat(v); draw(); }),
         element("label", { class: "live-tick" }, tick, "straight-through")),
-      element("p", { class: "live-note" }, `Left: ${noise.length} choices; a corner is a machine. Right: the slope of the cost along each machine's logit. `
+      element("p", { class: "live-note" }, `Left: ${noise.length} choices; a corner is a machine, and draws that are on it are spread around it. Right: the slope of the cost along each machine's logit. `
         + "Bars: the mean; lines: one standard deviation of a single draw; diamonds: the exact slope."),
       element("div", { class: "live-columns" }, left, right), says);
     draw();

@@ -23,8 +23,8 @@
       begin: () => ({ memory: Kanerva.empty(tensors[`means/${M}`], [1], ridge) }),
       encode: (image) => Float64Array.from(image, (v, i) => (v - mean[i]) / scale),
       decode: (code) => code.map((v, i) => v * scale + mean[i]),
-      store: ({ memory }, z) => ({ episode: { memory: Kanerva.write(memory, z, weights).memory } }),
-      ask: ({ memory }, z) => ({ ...Kanerva.read(memory, z, weights.gamma), weights }),
+      store: ({ memory }, z) => ({ memory: Kanerva.write(memory, z, weights).memory }),
+      ask: ({ memory }, z) => Kanerva.read(memory, z, weights.gamma),
     }));
   }
 
@@ -80,7 +80,7 @@
     const found = () => items.find(({ image }) => same(paper.image, image));
 
     function write(item) {
-      states.push(kind.store(now(), kind.encode(item.image)).episode);
+      states.push(kind.store(now(), kind.encode(item.image)));
       item.place ??= states.length - 1;
     }
 
