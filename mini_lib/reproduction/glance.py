@@ -9,7 +9,7 @@ from mini_lib.reproduction.claims import Judgement
 from mini_lib.reproduction.comparison import Comparison, counted
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, REPRODUCED, UNCLEAR
 
-# The words for a claim: judged by runs at the paper's size, and shown by small networks, which do not judge the paper.
+# The words for a claim, at the paper's size and in small networks, which do not judge the paper.
 HELD = {REPRODUCED: "holds", NOT_REPRODUCED: "does not hold", UNCLEAR: "undecided", NOT_RUN: NOT_RUN}
 SEEN = HELD | {REPRODUCED: "seen", NOT_REPRODUCED: "not seen"}
 # The words for a number of a network that may not be the authors'.

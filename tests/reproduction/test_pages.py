@@ -298,7 +298,7 @@ def test_what_is_told_of_kanerva(told):
     *four, fifth = sorted(found["kanerva.fig2c/k = 2/loss/tutorial, balanced at first"].ours.values)
     assert 1.5 < single - fmean(four) < 2.5
     assert max(four) < single
-    assert f"is {fifth - single:.0f} nats worse" in told["kanerva"]
+    assert f"the fifth is {fifth - single:.0f} nats worse" in told["kanerva"]
     assert "(69 nats in place of 47)" in told["kanerva"]
 
 
