@@ -107,7 +107,7 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
         "# Gallery",
         "The figures of the papers as this book draws them, each with what it shows in our networks, in bold."
         " Select a picture to enlarge it, or its number to see it in its chapter. The paper on functions has tables"
-        " only, so its experiments are drawn.",
+        " only, so what its networks do is drawn.",
     ]
     for title, ledger in ledgers:
         drawn, cards, rows = {}, [], figure_rows(ledger)

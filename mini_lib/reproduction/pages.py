@@ -14,11 +14,18 @@ from mini_lib.reproduction import glance, ledger
 from mini_lib.reproduction.cells import PAPERS, cells_of, size_and_name
 from mini_lib.reproduction.claims import Claim, Judgement, by_claim, judge_all, level_mean
 from mini_lib.reproduction.comparison import Comparison, compare
-from mini_lib.reproduction.judgement import FLOOR, NOT_RUN, WIDE, WORDS
+from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, WIDE, WORDS
 from mini_lib.reproduction.records import Records
 from mini_lib.reproduction.tables import table_name, table_order
 
-SIGNS = dict(zip(WORDS, ("=", "≠", "?", ""), strict=True))
+SIGNS = dict(zip(WORDS, ("=", "≠", "?", ""), strict=True)) | {"at chance": "≈"}
+NAMES = {  # of the small networks of a claim, by what follows "tutorial"
+    "balanced at first": "balance term",
+    "balanced": "balance term",
+    "even weights": "equal weights",
+    "small": "smaller task",
+}
+
 SHORT = {"esbn": "ESBN", "scan": "SCAN", "functions": "functions", "kanerva": "Kanerva memory"}
 # The table of a page whose paper reports numbers.
 REPORTED = {"esbn": glance.ESBN, "scan": glance.SCAN, "functions": glance.FUNCTIONS}
@@ -46,9 +53,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals |= {"WORDS": WORDS, "SIGNS": SIGNS, "SEEN": glance.SEEN, "FLOOR": FLOOR, "WIDE": WIDE}
+    found.globals |= {"WORDS": WORDS, "SIGNS": SIGNS, "WIDE": WIDE}
     found.globals |= {"outcome": outcome, "tally": tally, "learned_at": learned_at, "deviation": stdev}
-    found.globals |= {"runs_of": runs_of}
+    found.globals |= {"runs_of": runs_of, "mark": mark}
     found.filters |= {"cell": in_cell, "anchor": anchor, "class": lambda word: word.replace(" ", "-")}
     return found
 
@@ -81,7 +88,8 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     numbers = once(each for each in compared if each.is_printed)
     claims = [_claim(*each) for each in by_claim(judgements).items()]
     if paper in REPORTED:
-        table = glance.compared(REPORTED[paper], at)
+        words = glance.AGREES if paper == "functions" else dict(zip(WORDS, WORDS, strict=True))
+        table = glance.compared(REPORTED[paper], at, words)
     else:
         table = glance.stated(glance.KANERVA, at, judged)
     return {
@@ -91,8 +99,9 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
         "at": at,
         "numbers": numbers,
         "grids": _grids(numbers) if paper == MAPPED else [],
-        "judged": [each for each in claims if each["said"]],
-        "unjudged": sum(not each["said"] for each in claims),
+        "marks": Counter(map(mark, numbers)) if paper == MAPPED else {},
+        "judged": [each for each in claims if each["paper"] or each["small"]],
+        "unjudged": sum(not each["paper"] and not each["small"] for each in claims),
         "briefs": [each for each in ledger.load(paper).details if each.brief],
         "details": len(ledger.load(paper).details),
         "findings": len(ledger.load(paper).findings),
@@ -163,14 +172,23 @@ def learned_at(each: Comparison) -> float:
     return level_mean(each, "updates_to_95").value
 
 
+def mark(each: Comparison) -> str:
+    """How the map marks a number: by its verdict, unless it differs where both scores are at chance."""
+    noise = each.verdict == NOT_REPRODUCED and glance.at_chance(each, chance(each))
+    return "at chance" if noise else each.verdict
+
+
 def _claim(claim: Claim, judgements: list[Judgement]) -> dict:
-    """A claim, and what was said of it at each size at which something was."""
-    said = []
+    """A claim, and what was said of it: at the paper's size, and by which small networks."""
+    paper, small = [], []
     for each in judgements:
         size, name = size_and_name(each.scale.removeprefix("paper"))
-        if each.verdict != NOT_RUN:
-            small = size != "paper"
-            where = name or "small networks" * small
-            word = glance.SEEN[each.verdict] if small else each.verdict
-            said.append((each.verdict, word, escape(where)))
-    return {"claim": claim, "said": said}
+        if each.verdict == NOT_RUN:
+            continue
+        if size == "paper":
+            paper.append((each.verdict, glance.HELD[each.verdict], ""))
+        else:
+            doubt = "a control fails" * ("our control" in each.detail)
+            about = ", ".join(filter(None, (NAMES.get(name, name), doubt)))
+            small.append((each.verdict, glance.SEEN[each.verdict], escape(about)))
+    return {"claim": claim, "paper": paper, "small": small}

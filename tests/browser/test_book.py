@@ -309,7 +309,7 @@ def test_no_column_is_clipped_and_no_word_is_broken(browser, book, paper, size):
 def test_the_runs_of_a_line_are_there_without_a_click(browser, book):
     page = browser.new_page(viewport=DESK)
     page.goto((book / REPLICATION).as_uri())
-    dots = page.locator("table.verdicts tr:has(th:text-is('ESBN')) circle")
+    dots = page.locator("table.verdicts tr:has(th:text-is('ESBN + TCN')) circle")
     assert dots.first.is_visible()
     assert dots.count() > 20  # runs of four tasks
     page.close()

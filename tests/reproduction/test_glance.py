@@ -4,7 +4,7 @@ import pytest
 
 from mini_lib.reproduction import Records, compare
 from mini_lib.reproduction.cells import PAPERS, cells_of
-from mini_lib.reproduction.glance import beside, strip
+from mini_lib.reproduction.glance import at_chance, beside, strip
 
 
 @pytest.fixture(scope="module")
@@ -15,9 +15,9 @@ def found():
 def test_the_size_of_a_difference_is_next_to_its_word(found):
     told = {
         "esbn.table9/ESBN + TCN/m=98": "equal",
-        "esbn.table10/NTM + TCN/m=95": "11 points lower",
-        "esbn.table16/ESBN (MLP)/m=95": "0.8 points lower",
-        "functions.table1/1d transformer/rbf": "42 % lower",
+        "esbn.table10/NTM + TCN/m=95": "11.1 points lower, give or take 10.9",
+        "esbn.table16/ESBN (MLP)/m=95": "0.8 points lower, give or take 0.6",
+        "functions.table1/1d transformer/rbf": "42 % lower, give or take 40 %",
     }
     assert {entry: beside(found[entry]) for entry in told} == told
 
@@ -26,7 +26,7 @@ def test_unclear_says_what_the_runs_cannot_tell(found):
     far = found["functions.table1/1d transformer/all"]
     near = found["scan.table1/Syntactic Attention/Add jump"]
     assert far.verdict == near.verdict == "unclear"
-    assert beside(far) == "35 % lower; 3 runs cannot exclude luck"
+    assert beside(far) == "35 % lower, give or take 46 %"
     assert beside(near) == "1 point lower, give or take 29"
 
 
@@ -35,6 +35,8 @@ def test_two_scores_at_chance_are_marked(found):
     assert each.verdict == "not reproduced"
     assert beside(each, 25.0) == "both at chance, 0.6 points apart"
     assert beside(found["esbn.table12/LSTM + TCN/m=95"], 25.0) == "1.3 points lower"
+    assert at_chance(each, 25.0)
+    assert not at_chance(each, None)
     assert beside(found["scan.table1/GRU + attn/Length"]) == ""
 
 

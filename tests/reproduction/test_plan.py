@@ -1,15 +1,18 @@
 """The plan of `mini-lib reproduce`: what decides a claim first, and what it takes."""
 
 import math
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 from mini_lib.reproduction import Cell, Claim, Records, plan
-from mini_lib.reproduction.capacity import what_it_costs
+from mini_lib.reproduction.cells import PAPERS, cells_of, paper_module
 from mini_lib.reproduction.launch import Job
 from mini_lib.reproduction.plan import Step, describe_plan, expected_seconds, make_plan, schedule
+from mini_lib.reproduction.tables import is_papers
 from mini_lib.settings import run_key, settings_hash
 from reproduction.samples import FILE, record
 
@@ -132,11 +135,19 @@ def test_workers_take_the_next_run_and_what_ends_within_the_budget_comes_first()
     assert "... and 2 more; --dry-run prints them all" in describe_plan(table, shown=1)
 
 
-def test_what_the_papers_cost_is_what_their_runs_on_record_took():
-    again = Cell("esbn.table15", "B", "m=1", cell("A", 1).settings, 5, file=FILE)
-    ours = Cell("scan.starts", "A", "m=1", BASE | {"m": 5}, 30, file=FILE)
-    cells = [cell("A", 1), again, cell("A", 2, 1), cell("A", 3, 9, "another"), ours]
-    records = [timed(3600.0, 1, m=1, row="A"), timed(7200.0, 2, m=1, row="A"), timed(9.0, m=5)]
-    records += [timed(9.0, 3, "cuda: x", m=1, row="A")]
-    lines = what_it_costs({"One": cells, "Two": []}, records).splitlines()
-    assert lines[2:] == ["| One | 11 | 3 | 2 | 3 | 2.0 h |", "| Two | 0 | 0 | 0 | - | - |"]
+def test_what_all_runs_cost_is_in_the_book(tmp_path):
+    page = Path("book/where_to_run.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| \w+ \| ([\d,]+) \| (\d+) \| ([\d,]+)", page, re.MULTILINE)
+    records, runs, hours = Records(), {}, 0.0
+    for paper in PAPERS:
+        papers = [each for each in cells_of(paper) if not each.variant and is_papers(each.table)]
+        runs[paper] = {
+            each.hash: max(other.runs for other in papers if other.hash == each.hash) for each in papers
+        }
+        made = sum(len(records.of(digest)[:wanted]) for digest, wanted in runs[paper].items())
+        assert (f"{sum(runs[paper].values()):,}", f"{made}") == told[list(PAPERS).index(paper)][:2]
+    seconds = expected_seconds(records, "cpu", tmp_path)
+    for each in {each.hash: each for each in cells_of("esbn") if each.hash in runs["esbn"]}.values():
+        expected = seconds(Job(paper_module("esbn").build, each.settings, 1, f"{each.hash}-s1"))
+        hours += runs["esbn"][each.hash] * expected / 3600 if expected < math.inf else 0
+    assert 0.85 < hours / float(told[0][2].replace(",", "")) < 1  # some networks are not on record

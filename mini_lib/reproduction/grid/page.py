@@ -69,7 +69,7 @@ def write_page(folder: Path | str, records: Records) -> Path:
                     AXIS[1], [runs], marks={0.0: "no difference", 100 * MATTERS: "matters"}, low=AXIS[0]
                 )
                 if shown
-                else "no score: it divides by nearly 0",
+                else "no score: a guess is nearly as good as the best answer",
                 "word": VERDICTS[families[family]],
                 "color": COLORS.get(families[family], "not-run"),
             }
