@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from statistics import stdev
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -54,17 +53,10 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.globals |= {"WORDS": WORDS, "SIGNS": SIGNS, "WIDE": WIDE}
-    found.globals |= {"outcome": outcome, "tally": tally, "learned_at": learned_at, "deviation": stdev}
+    found.globals |= {"outcome": outcome, "tally": tally, "learned_at": learned_at}
     found.globals |= {"runs_of": runs_of, "mark": mark}
-    found.filters |= {"cell": in_cell, "anchor": anchor, "class": lambda word: word.replace(" ", "-")}
+    found.filters |= {"anchor": anchor, "class": lambda word: word.replace(" ", "-")}
     return found
-
-
-def in_cell(text: object) -> str:
-    """Text in a cell of a Markdown table; "<EOS>" and its like are no tags of HTML."""
-    code = re.split(r"(`[^`]*`|\$[^$]*\$)", re.sub(r"[ \n]+", " ", str(text)).strip())
-    safe = (part if place % 2 else part.replace("<", "&lt;") for place, part in enumerate(code))
-    return "".join(safe).replace("|", "\\|")
 
 
 def anchor(name: str) -> str:

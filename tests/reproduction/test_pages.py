@@ -12,7 +12,7 @@ from mini_lib.reproduction import Records, compare, ledger, load_claims, write_p
 from mini_lib.reproduction.cells import PAPERS, cells_of
 from mini_lib.reproduction.claims import judge_all
 from mini_lib.reproduction.judgement import WIDE
-from mini_lib.reproduction.pages import anchor, chance, in_cell, mark, once, runs_of
+from mini_lib.reproduction.pages import anchor, chance, mark, once, runs_of
 
 MAIN = ("esbn.table9", "esbn.table10", "esbn.table11", "esbn.table12")
 HARDEST = dict.fromkeys(MAIN, "m=95") | {"esbn.table9": "m=98"}
@@ -308,7 +308,5 @@ def test_verdicts_of_small_networks_do_not_judge_the_paper(pages):
     assert set(shown) <= {"seen", "not seen", "undecided"}
 
 
-def test_names_of_places_and_cells_of_tables():
+def test_the_id_of_an_entry_names_its_place_on_the_page():
     assert anchor("esbn.table11/ESBN + TCN/m=95") == "esbn-table11-ESBN-TCN-m-95"
-    assert in_cell("x|y\n z") == "x\\|y z"
-    assert in_cell("to <EOS> and `<SOS>`") == "to &lt;EOS> and `<SOS>`"

@@ -1,7 +1,6 @@
 """The comparison's page, all of whose numbers are computed from the records."""
 
 from pathlib import Path
-from statistics import fmean
 
 from mini_lib.reproduction.glance import strip
 from mini_lib.reproduction.grid.contrasts import (
@@ -85,14 +84,12 @@ def write_page(folder: Path | str, records: Records) -> Path:
         .render(
             lines=lines,
             points=points,
-            within=within,
             matters=100 * MATTERS,
             whole=VERDICTS[verdict(families)],
             rules=by_architecture(found, RULES, BOTTLENECKS),
             maps=by_architecture(found, RULES, SYMMETRY),
             cost=asked["the cost"]["name"],
             fifteen=interval(paired(found, ("d3, m=85",), BOTTLENECKS)),
-            new=lambda task, row: fmean(run.new for run in found[task, row].values()),
             pairs_learned=sum(both),
             pairs=len(both),
         )
