@@ -152,7 +152,7 @@ KANERVA = (
         ),
     ),
     (
-        "Errors of what is retrieved (loss)",
+        "Errors of what is retrieved (loss: lower is better)",
         Stated(
             "Single digits: fifteen machines are as good as one.",
             "kanerva.fig1e.1",

@@ -167,7 +167,9 @@ def test_network_2_is_cured_by_a_meaning(attention):
     assert told == analysis.follow(cured, COMMANDS).right.tolist()
     cure.click()
     assert ask(attention, Command="jump twice").startswith("Wrong")
+    cure.click()
     attention.get_by_role("button", name="network 1").click()
+    assert cure.get_attribute("aria-pressed") == "false"  # each network begins with its own meanings
     ask(attention, Command="jump")
 
 

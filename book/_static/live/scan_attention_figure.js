@@ -21,7 +21,7 @@
       show(Scan.ask(net, known, syntax, semantics), syntax !== semantics);
     }
 
-    const choices = networks.map((_, i) => button(`network ${i + 1}`, () => { chosen = i; run(); }));
+    const choices = networks.map((_, i) => button(`network ${i + 1}`, () => { chosen = i; mended = false; run(); }));
     const pairs = CELLS.map((pair, i) => button(pair.join(" / "), () => { cell = i; run(); }));
     const both = element("div", { class: "live-controls", role: "group", "aria-label": "In place of jump" }, "In place of jump, syntax / semantics receives:", pairs);
     const mend = button("Give jump the meaning of <SOS>", () => { mended = !mended; run(); });
