@@ -31,9 +31,8 @@ class Stated(NamedTuple):
 
     words: str  #: the statement.
     claim: str  #: its id.
-    scale: str  #: the variant of the networks that it is judged on.
-    shown: tuple[tuple[str, str], ...]  #: one or two means that decide it: what each is, and its entry.
-    limit: float | None = None  #: a level that the claim asks for.
+    #: One or two means that decide it: what each is, and its id. It is judged on the networks of the last.
+    shown: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -127,28 +126,18 @@ FUNCTIONS = tuple(
 )
 
 
-def _small(table: str, *shown: tuple[str, str], variant: str = "") -> tuple[tuple[str, str], ...]:
-    suffix = ", ".join(filter(None, ("tutorial", variant)))
-    return tuple((name, f"kanerva.{table}/{entry}/{suffix}") for name, entry in shown)
-
-
-DIVIDED = "balanced at first"
 KANERVA = (
     (
         "Speed",
         Stated(
             "From 500 columns, two machines are faster than one.",
             "kanerva.fig1d.2",
-            "tutorial",
-            _small("fig1d", ("one takes {} times as long", "loop/T(1)/T(2), m=500")),
-            1.5,
+            (("one takes {} times as long", "kanerva.fig1d/loop/T(1)/T(2), m=500/tutorial"),),
         ),
         Stated(
             "A formula for the time, fitted at 400 columns, also holds at 100.",
             "kanerva.fig1d.4",
-            "tutorial",
-            _small("fig1d", ("explains {} of the variance of the times", "loop/R^2, m=100")),
-            0.9,
+            (("explains {} of the variance of the times", "kanerva.fig1d/loop/R^2, m=100/tutorial"),),
         ),
     ),
     (
@@ -156,47 +145,58 @@ KANERVA = (
         Stated(
             "Single digits: fifteen machines are as good as one.",
             "kanerva.fig1e.1",
-            "tutorial",
-            _small("fig1e", ("one", "k = 1/loss"), ("fifteen", "k = 15/loss")),
+            (
+                ("one", "kanerva.fig1e/k = 1/loss/tutorial"),
+                ("fifteen", "kanerva.fig1e/k = 15/loss/tutorial"),
+            ),
         ),
         Stated(
             "Three digits: two machines of 30 columns beat one of 60.",
             "kanerva.fig2c.1",
-            "tutorial",
-            _small("fig2c", ("one", "k = 1/loss"), ("two", "k = 2/loss")),
+            (
+                ("one", "kanerva.fig2c/k = 1/loss/tutorial"),
+                ("two", "kanerva.fig2c/k = 2/loss/tutorial"),
+            ),
         ),
         Stated(
             "Three digits, our smaller task: two machines beat one.",
             "kanerva.fig2c.1",
-            "tutorial, small",
-            _small("fig2c", ("one", "k = 1/loss"), ("two", "k = 2/loss"), variant="small"),
+            (
+                ("one", "kanerva.fig2c/k = 1/loss/tutorial, small"),
+                ("two", "kanerva.fig2c/k = 2/loss/tutorial, small"),
+            ),
         ),
         Stated(
             "Three digits, with our balance term: two machines of 30 columns beat one of 60.",
             "kanerva.fig2c.1",
-            f"tutorial, {DIVIDED}",
             (
-                *_small("fig2c", ("one", "k = 1/loss")),
-                *_small("fig2c", ("two", "k = 2/loss"), variant=DIVIDED),
+                ("one", "kanerva.fig2c/k = 1/loss/tutorial"),
+                ("two", "kanerva.fig2c/k = 2/loss/tutorial, balanced at first"),
             ),
         ),
         Stated(
             "Sprites: four machines of 5 columns beat one of 20.",
             "kanerva.fig3c.1",
-            "tutorial",
-            _small("fig3c", ("one", "k = 1, 20 columns each/loss"), ("four", "k = 4, 5 columns each/loss")),
+            (
+                ("one", "kanerva.fig3c/k = 1, 20 columns each/loss/tutorial"),
+                ("four", "kanerva.fig3c/k = 4, 5 columns each/loss/tutorial"),
+            ),
         ),
         Stated(
             "Our control: four of 5 also beat a single one of 5.",
             "kanerva.fig3c.3",
-            "tutorial",
-            _small("fig3c", ("one", "k = 1, 5 columns each/loss"), ("four", "k = 4, 5 columns each/loss")),
+            (
+                ("one", "kanerva.fig3c/k = 1, 5 columns each/loss/tutorial"),
+                ("four", "kanerva.fig3c/k = 4, 5 columns each/loss/tutorial"),
+            ),
         ),
         Stated(
             "A mixture gets worse with more machines.",
             "kanerva.fig4d.1",
-            "tutorial",
-            _small("fig4d", ("two", "k = 2/loss"), ("three", "k = 3/loss")),
+            (
+                ("two", "kanerva.fig4d/k = 2/loss/tutorial"),
+                ("three", "kanerva.fig4d/k = 3/loss/tutorial"),
+            ),
         ),
     ),
     (
@@ -204,29 +204,30 @@ KANERVA = (
         Stated(
             "Three digits: one of two machines takes nearly all of an item.",
             "kanerva.fig2a.1",
-            "tutorial",
-            _small("fig2a", ("larger share, reading: {}", "k = 2/largest gamma, reading")),
-            0.95,
+            (("larger share, reading: {}", "kanerva.fig2a/k = 2/largest gamma, reading/tutorial"),),
         ),
         Stated(
             "Our smaller task: one of two takes nearly all of an item.",
             "kanerva.fig2a.1",
-            "tutorial, small",
-            _small("fig2a", ("larger share, reading: {}", "k = 2/largest gamma, reading"), variant="small"),
-            0.95,
+            (("larger share, reading: {}", "kanerva.fig2a/k = 2/largest gamma, reading/tutorial, small"),),
         ),
         Stated(
             "Three digits, with our balance term: one of two takes nearly all of an item.",
             "kanerva.fig2a.1",
-            f"tutorial, {DIVIDED}",
-            _small("fig2a", ("larger share, reading: {}", "k = 2/largest gamma, reading"), variant=DIVIDED),
-            0.95,
+            (
+                (
+                    "larger share, reading: {}",
+                    "kanerva.fig2a/k = 2/largest gamma, reading/tutorial, balanced at first",
+                ),
+            ),
         ),
         Stated(
             "Sprites: the picture of one machine shows one sprite of two, more clearly than a single machine does.",
             "kanerva.fig3b.1",
-            "tutorial",
-            _small("fig3b", ("one", "k = 1/contrast"), ("four", "k = 4/contrast")),
+            (
+                ("one", "kanerva.fig3b/k = 1/contrast/tutorial"),
+                ("four", "kanerva.fig3b/k = 4/contrast/tutorial"),
+            ),
         ),
     ),
 )
@@ -332,23 +333,25 @@ def stated(
 
 
 def _stated(line: Stated, at: Mapping[str, Comparison], judged: Mapping[tuple[str, str], Judgement]) -> Line:
-    runs = [at[entry].ours.values for _, entry in line.shown]
-    verdict = judged[line.claim, line.scale].verdict
+    own = [at[entry] for _, entry in line.shown]
+    runs = [each.ours.values for each in own]
+    judgement = judged[line.claim, own[-1].cell.variant]
+    limit = judgement.claim.rule.get("at_least")  # a level that the claim asks for
     signs = ("●", "○") if len(runs) > 1 else ("●",)
     means = ", ".join(
-        f"{sign} {(name if '{}' in name else name + ' {}').format(f'{sum(own) / len(own):.3g}')}"
-        for sign, (name, _), own in zip(signs, line.shown, runs, strict=True)
+        f"{sign} {(name if '{}' in name else name + ' {}').format(f'{each.ours.mean:.3g}')}"
+        for sign, (name, _), each in zip(signs, line.shown, own, strict=True)
     )
-    top = 1.08 * max(max(own) for own in runs) if line.limit is None or line.limit > 1 else 1.0
-    marks = {} if line.limit is None else {line.limit: "needed"}
-    asked = f" (needed: {line.limit:g})" if line.limit is not None else ""
+    top = 1.08 * max(map(max, runs)) if limit is None or limit > 1 else 1.0
+    marks = {} if limit is None else {limit: "needed"}
+    asked = f" (needed: {limit:g})" if limit is not None else ""
     return Line(
         line.words,
         "",
-        f"{means}{asked}<small>{' and '.join(str(len(own)) for own in runs)} runs</small>",
+        f"{means}{asked}<small>{' and '.join(str(each.ours.n) for each in own)} runs</small>",
         strip(top, runs, None, marks),
-        verdict,
-        SEEN[verdict],
+        judgement.verdict,
+        SEEN[judgement.verdict],
     )
 
 
