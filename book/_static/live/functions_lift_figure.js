@@ -19,7 +19,8 @@
   function start(box, parcel) {
     const { facts } = parcel, { steps } = facts, ready = curves(facts), known = new Map();
     const made = (change) => Object.fromEntries(Object.keys(TITLES).map((name) => [name, Extrapolation.build(change(network(parcel, name)), facts.networks[name])]));
-    const trained = made((net) => net), random = made(untrained);
+    const trained = made((net) => net);
+    let random; // made when somebody asks for it
     const now = { models: trained, lift: 0, wanted: ["one_d", "relational"], results: {}, done: false };
     const says = status(), numbers = element("tbody");
     const lifted = (values) => values.map((v) => v + now.lift);
@@ -93,7 +94,7 @@
     }
 
     const control = slider("Lift", { min: -5, max: 5, step: 0.1, value: 0, shown }, lift);
-    const fresh = element("input", { type: "checkbox", onchange: () => { now.models = fresh.checked ? random : trained; ask(); } });
+    const fresh = element("input", { type: "checkbox", onchange: () => { now.models = fresh.checked ? (random ??= made(untrained)) : trained; ask(); } });
     const windows = element("input", { type: "checkbox", onchange: () => { now.wanted = Object.keys(TITLES).slice(0, windows.checked ? 4 : 2); ask(); } });
     const head = element("tr", {}, element("th", { scope: "col" }, "network"), ...Array.from({ length: steps }, (_, i) => element("th", { scope: "col" }, `+${i + 1}`)));
     const table = element("table", { class: "live-numbers" }, element("thead", {}, head), numbers);
