@@ -25,7 +25,7 @@
     return [
       element("strong", {}, `In ten problems you found ${you}, the ESBN ${esbn} and the LSTM ${lstm}. Guessing finds ${CHANCE} on average.`),
       " One rule solves them all: choose the picture of the first row that the second row lacks. It only asks which pictures are the same, and says nothing about any of them. That is why it works for new ones. How can a network come to such a rule? ",
-      element("a", { href: "../notebooks/start_here.html" }, "The tour"), " tells it in five minutes, and ",
+      element("a", { href: "../notebooks/start_here.html" }, "The tour"), " tells it in ten minutes, and ",
       element("a", { href: "parts/esbn.html" }, "the first part"), " in full.",
     ];
   }
