@@ -608,10 +608,10 @@ def test_an_item_is_written_and_the_rules_agree_where_the_machines_do(product_pa
     curve = box.locator("svg[role='group'] path.live-point").nth(1)
     curve.scroll_into_view_if_needed()
     frame = box.locator("svg[role='group']").bounding_box()
-    x, y = frame["x"] + frame["width"] * (10 + 7 * 460 / 11) / 480, frame["y"] + frame["height"] * 86 / 198
-    product_page.mouse.move(x, y)  # on the curve of machine 2, at its mean
+    at = lambda u, v: (frame["x"] + frame["width"] * u / 380, frame["y"] + frame["height"] * v / 174)
+    product_page.mouse.move(*at(272, 96))  # on the curve of machine 2, to the right of its mean
     product_page.mouse.down()
-    product_page.mouse.move(x + 460 / 11 * frame["width"] / 480, y, steps=4)
+    product_page.mouse.move(*at(272 + 360 / 11, 96), steps=4)
     product_page.mouse.up()
     moved = float(box.get_by_role("slider", name="The answer of machine 2").get_attribute("aria-valuenow"))
     assert moved == pytest.approx(4, abs=0.1)

@@ -4,7 +4,7 @@
   const { element, slider, set, button, status, figure } = Live;
   const { dot } = Arithmetic;
   const LOW = -4, HIGH = 7, FINE = 0.05, ITEM = 2; // ITEM: its place after those of the machines
-  const LARGE = { width: 480, base: 150, rise: 160, height: 198 }, SMALL = { width: 260, base: 100, rise: 108, height: 122 };
+  const LARGE = { width: 380, base: 130, rise: 140, height: 174 }, SMALL = { width: 260, base: 100, rise: 108, height: 122 };
   const RULES = [["By Bayes’ rule", false], ["By the paper’s rule", true]];
   const sum = (v) => v.reduce((a, b) => a + b), shown = (v) => v.toFixed(2).replace("-", "−");
 
@@ -38,7 +38,7 @@
   const own = (i) => `live-machine-${i + 1}`;
   const stroke = (color, width, dash = "none") => `fill: none; stroke: ${color}; stroke-width: ${width}; stroke-dasharray: ${dash}`;
   const curve = (style, machine, d = "") => element("path", { d, style, class: machine === undefined ? null : own(machine) });
-  const LOOKS = { own: stroke("var(--own)", 2), before: stroke("var(--own)", 1.2, "2 3"), product: stroke("currentcolor", 3), mixture: stroke("currentcolor", 1.5, "6 4"), item: stroke("currentcolor", 1.2, "1 3") };
+  const LOOKS = { own: stroke("var(--own)", 2), before: stroke("var(--own)", 1.2, "2 3"), product: stroke("currentcolor", 3), mixture: stroke("currentcolor", 1.5, "6 4"), faint: stroke("currentcolor", 1.2, "2 3"), item: stroke("currentcolor", 1.2, "1 3") };
 
   /** The axis with its numbers. */
   function axis(size) {
@@ -64,7 +64,7 @@
     const handles = [...means, item].map((_, i) => element("g", { role: "slider", tabindex: 0, "aria-label": i === ITEM ? "The item" : `The answer of machine ${i + 1}`, "aria-valuemin": LOW, "aria-valuemax": HIGH, style: "display: block" },
       element("circle", { r: 10, class: i === ITEM ? null : own(i), style: `fill: var(--pst-color-background); stroke: ${i === ITEM ? "currentcolor" : "var(--own)"}; stroke-width: 2` }),
       element("text", { "text-anchor": "middle", dy: "0.35em", "font-size": 13 }, i === ITEM ? "z" : `${i + 1}`)));
-    const svg = element("svg", { viewBox: `0 0 ${LARGE.width} ${LARGE.height}`, role: "group", "aria-label": "Opinions of two machines; arrow keys move them and the item", style: "width: 100%; max-width: 36rem" },
+    const svg = element("svg", { viewBox: `0 0 ${LARGE.width} ${LARGE.height}`, role: "group", "aria-label": "Opinions of two machines; arrow keys move them and the item", style: "width: 100%; max-width: 32rem" },
       axis(LARGE), rule, mixed, opinions, whole, grips, handles);
     const results = RULES.map(() => element("div", { style: "flex: 1 1 14rem; min-width: 0; max-width: 19rem" }));
 
@@ -72,7 +72,7 @@
       const R = now.places.slice(0, ITEM), both = product(R, now.eta);
       const peaks = R.map((mean, i) => [across(LARGE, mean), LARGE.base - LARGE.rise * normal(0, 0, now.eta[i]) - 12]);
       const near = Math.hypot(peaks[1][0] - peaks[0][0], peaks[1][1] - peaks[0][1]) < 22, way = peaks[0][0] > peaks[1][0] ? -11 : 11;
-      const spots = [...peaks.map(([x, y], i) => [near ? (peaks[0][0] + peaks[1][0]) / 2 + (i ? way : -way) : x, y]), [across(LARGE, now.places[ITEM]), 184]];
+      const spots = [...peaks.map(([x, y], i) => [near ? (peaks[0][0] + peaks[1][0]) / 2 + (i ? way : -way) : x, y]), [across(LARGE, now.places[ITEM]), LARGE.base + 32]];
       handles.forEach((mark, i) => {
         mark.setAttribute("transform", `translate(${spots[i].join(" ")})`);
         mark.setAttribute("aria-valuenow", shown(now.places[i]).replace("−", "-"));
@@ -124,7 +124,7 @@
     box.append(
       element("p", { class: "live-note" }, "Drag a curve, or the item z. Arrow keys move them, too."),
       element("div", { class: "live-controls" }, noises), svg,
-      element("p", { class: "live-legend" }, swatch(LOOKS.own, "machine 1", 0), swatch(LOOKS.own, "machine 2", 1), swatch(LOOKS.product, "product"), swatch(LOOKS.mixture, "mixture")),
+      element("p", { class: "live-legend" }, swatch(LOOKS.own, "machine 1", 0), swatch(LOOKS.own, "machine 2", 1), swatch(LOOKS.product, "product"), swatch(LOOKS.mixture, "mixture"), swatch(LOOKS.faint, "before writing")),
       element("div", { class: "live-examples" }, button("Write the item", () => { now.times += 1; draw(); }), button("Forget the item", () => { now.times = 0; draw(); }), button("Put everything back", back)),
       says, element("div", { class: "live-columns" }, results));
     draw();
