@@ -575,7 +575,7 @@ def test_two_machines_answer_and_learn_as_in_the_library(product_page, means, et
     opinions = torch.distributions.Normal(R, noise).log_prob(x[:, None]).exp()
     torch.testing.assert_close(double(found["first"]), opinions[:, 0], **EXACT)
     torch.testing.assert_close(double(found["mixed"]), opinions.mean(dim=1), **EXACT)
-    both = torch.distributions.Normal(found["mean"], found["sd"]).log_prob(x).exp()
+    both = torch.distributions.Normal(double(found["mean"]), double(found["sd"])).log_prob(x).exp()
     ratio = opinions.prod(dim=1) / both  # the product is a Gaussian
     torch.testing.assert_close(ratio, ratio[:1].expand(3), **EXACT)
     for rule, ends in zip(("independent", "product"), found["rules"], strict=True):
@@ -584,7 +584,8 @@ def test_two_machines_answer_and_learn_as_in_the_library(product_page, means, et
             state, _ = write_item(state, double([[3.0]]), double([[[1.0], [1.0]]]), weights, rule)
         torch.testing.assert_close(double(ends["R"]), state.R.flatten(), **EXACT)
         torch.testing.assert_close(double(ends["V"]), state.V.flatten(), **EXACT)
-    assert (means[0] == means[1]) == (found["rules"][0]["R"] == pytest.approx(found["rules"][1]["R"]))
+    if times == 1:
+        assert (means[0] == means[1]) == (found["rules"][0]["R"] == pytest.approx(found["rules"][1]["R"]))
 
 
 def test_an_item_is_written_and_the_rules_agree_where_the_machines_do(product_page):
