@@ -609,10 +609,11 @@ def test_an_item_is_written_and_the_rules_agree_where_the_machines_do(product_pa
     curve = box.locator("svg[role='group'] path.live-point").nth(1)
     curve.scroll_into_view_if_needed()
     frame = box.locator("svg[role='group']").bounding_box()
-    at = lambda u, v: (frame["x"] + frame["width"] * u / 380, frame["y"] + frame["height"] * v / 174)
-    product_page.mouse.move(*at(272, 96))  # on the curve of machine 2, to the right of its mean
+    unit = frame["width"] / 380
+    x, y = frame["x"] + 272 * unit, frame["y"] + 96 * unit  # on the curve of machine 2, to the right of its mean
+    product_page.mouse.move(x, y)
     product_page.mouse.down()
-    product_page.mouse.move(*at(272 + 360 / 11, 96), steps=4)
+    product_page.mouse.move(x + 360 / 11 * unit, y, steps=4)
     product_page.mouse.up()
     moved = float(box.get_by_role("slider", name="The answer of machine 2").get_attribute("aria-valuenow"))
     assert moved == pytest.approx(4, abs=0.1)
