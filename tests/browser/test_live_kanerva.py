@@ -610,8 +610,8 @@ def test_an_item_is_written_and_the_rules_agree_where_the_machines_do(product_pa
     curve.scroll_into_view_if_needed()
     frame = box.locator("svg[role='group']").bounding_box()
     unit = frame["width"] / 380
-    x, y = frame["x"] + 272 * unit, frame["y"] + 96 * unit  # on the curve of machine 2, to the right of its mean
-    product_page.mouse.move(x, y)
+    x, y = frame["x"] + 272 * unit, frame["y"] + 96 * unit
+    product_page.mouse.move(x, y)  # on the curve of machine 2, to the right of its mean
     product_page.mouse.down()
     product_page.mouse.move(x + 360 / 11 * unit, y, steps=4)
     product_page.mouse.up()

@@ -122,7 +122,7 @@
     const back = () => { Object.assign(now, begin()); noises.forEach((each, i) => set(each, Math.log10(eta[i]))); draw(); };
     const swatch = (style, words, machine) => element("span", {}, element("svg", { viewBox: "0 0 26 10", "aria-hidden": "true", style: "width: 1.7rem" }, curve(style, machine, "M1 5H25")), ` ${words}`);
     box.append(
-      element("p", { class: "live-note" }, "Drag a curve, or the item z. Arrow keys move them, too."),
+      element("p", { class: "live-note" }, "Drag a curve or the item z, or use the arrow keys."),
       element("div", { class: "live-controls" }, noises), svg,
       element("p", { class: "live-legend" }, swatch(LOOKS.own, "machine 1", 0), swatch(LOOKS.own, "machine 2", 1), swatch(LOOKS.product, "product"), swatch(LOOKS.mixture, "mixture"), swatch(LOOKS.faint, "before writing")),
       element("div", { class: "live-examples" }, button("Write the item", () => { now.times += 1; draw(); }), button("Forget the item", () => { now.times = 0; draw(); }), button("Put everything back", back)),
