@@ -17,6 +17,7 @@ from mini_lib.reproduction.kanerva.live import (
     BINDING,
     COLUMNS,
     COSTS,
+    CURVE,
     ETA,
     ITEMS,
     PROBABILITIES,
@@ -501,6 +502,26 @@ def test_sprites_are_moved_by_keys_and_by_mouse_and_one_machine_remembers(sprite
 
 @pytest.mark.parametrize("through", [False, True])
 @pytest.mark.parametrize("tau", [0.1, 1.0, 5.0])
+def test_slopes_of_a_curved_cost_are_those_of_pytorch(choice_page, tau, through):
+    found = choice_page.evaluate(
+        """async ([tau, through]) => {
+          const { tensors, facts } = await Live.load("kanerva_choice"), noise = Arithmetic.rows(tensors.gumbel);
+          const all = noise.map((g) => Array.from(g));
+          return KanervaChoiceFigure.draws(all, facts.p, facts.costs, tau, through, facts.curve);
+        }""",
+        [tau, through],
+    )
+    gumbel = choice().tensors["gumbel"].double()
+    logits = double(PROBABILITIES).log().repeat(len(gumbel), 1).requires_grad_()
+    gamma = torch.softmax((logits + gumbel) / tau, dim=1)
+    said = (straight_through(gamma) if through else gamma) @ double(CURVE["answers"])
+    (slopes,) = torch.autograd.grad((CURVE["rate"] * said).exp().sum(), logits)
+    torch.testing.assert_close(double(found["mean"]), slopes.mean(dim=0), **CLOSE)
+    torch.testing.assert_close(double(found["sd"]), slopes.std(dim=0), **CLOSE)
+
+
+@pytest.mark.parametrize("through", [False, True])
+@pytest.mark.parametrize("tau", [0.1, 1.0, 5.0])
 def test_choices_and_their_slopes_are_those_of_pytorch(choice_page, tau, through):
     found = choice_page.evaluate(
         """async ([tau, through]) => {
@@ -548,7 +569,13 @@ def test_a_temperature_is_chosen_by_keyboard_and_the_choice_made_hard(choice_pag
     assert told.inner_text().startswith("The choice is hard, its gradient soft.")
     assert told.inner_text().partition("The slope")[2] == slope, "the gradient stays what it was"
     assert box.locator("circle").first.get_attribute("cx") != soft
+    box.get_by_label("Cost", exact=True).select_option("curved")
+    curved = told.inner_text().partition("The slope")[2]
+    box.get_by_label("straight-through").focus()
     choice_page.keyboard.press("Space")
+    assert told.inner_text().partition("The slope")[2] not in (curved, slope), "for a curved cost it changes"
+    box.get_by_label("Cost", exact=True).select_option("linear")
+    assert told.inner_text().partition("The slope")[2] == slope
     assert not choice_page.complaints
 
 
