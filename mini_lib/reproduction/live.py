@@ -34,6 +34,7 @@ FIGURES = {
     "kanerva_stroke": (("kanerva", "kanerva_parts"), "kanerva_binding"),
     "kanerva_sprites": (("kanerva", "kanerva_parts"), "kanerva_sprites"),
     "kanerva_choice": ((), "kanerva_choice"),
+    "kanerva_product": ((), "kanerva_product"),
     "grid_start": ((), "grid_start"),
 }
 PARCELS = tuple(dict.fromkeys(name for _, *names in FIGURES.values() for name in names))
