@@ -5,7 +5,7 @@
   const { argmax } = Arithmetic;
   const { ASKED, shown } = ESBN;
   const PLAYERS = { you: "You", esbn: "ESBN", lstm: "LSTM" };
-  const ROUND = 10, CHANCE = "2.5", BREAK = "\u200B"; // where a line may end
+  const ROUND = 10, ENOUGH = 7, CHANCE = "2.5", BREAK = "\u200B"; // where a line may end
   const HINT = "Choose a picture, or press its number. Then you see what the networks chose.";
   const ABOUT = "The LSTM is a standard recurrent network, and the ESBN is the first network of this book. Both run in this page. Both were trained on five other pictures.";
 
@@ -24,6 +24,7 @@
     const [you, esbn, lstm] = Object.keys(PLAYERS).map((name) => score[name].filter(Boolean).length);
     return [
       element("strong", {}, `In ten problems you found ${you}, the ESBN ${esbn} and the LSTM ${lstm}. Guessing finds ${CHANCE} on average.`),
+      you < ENOUGH ? " Do not mind: both networks had been trained on such puzzles, and you began without." : "",
       " One rule solves them all: choose the picture of the first row that the second row lacks. It only asks which pictures are the same, and says nothing about any of them. That is why it works for new ones. How can a network come to such a rule? ",
       element("a", { href: "../notebooks/start_here.html" }, "The tour"), " tells it in ten minutes, and ",
       element("a", { href: "parts/esbn.html" }, "the first part"), " in full.",
