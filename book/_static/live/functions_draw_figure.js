@@ -90,7 +90,7 @@
     }
 
     const show = button("Show", reveal), again = button("New curve", deal);
-    const heads = ["", "error", "closest so far"].map((word) => element("th", { scope: "col" }, word));
+    const heads = ["predictor", "error", "closest so far"].map((word) => element("th", { scope: "col" }, word));
     box.append(says, drawing.all, element("div", { class: "live-controls" }, show, again),
       element("table", { class: "live-numbers live-score" }, element("thead", {}, element("tr", {}, heads)), rows),
       element("p", { class: "live-note" }, "Drag with the mouse or a finger, or choose a point with Tab and move it with the arrow keys. Error: mean squared distance from the true curve (dashed) over the ten points."));
