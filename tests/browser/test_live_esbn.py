@@ -307,7 +307,8 @@ def test_a_finger_drags_a_key_and_does_not_scroll(open_figure):
     box = open_figure("esbn_plane", 400)
     page = box.page
     box.locator(".live-plane").evaluate("e => e.scrollIntoView({ block: 'center', behavior: 'instant' })")
-    point, session = box.get_by_role("button", name="Key of step 5 "), page.context.new_cdp_session(page)
+    point = box.get_by_role("button", name="Key of step 5 ").locator("path")
+    session = page.context.new_cdp_session(page)
     session.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     start, scrolled = point.bounding_box(), page.evaluate("scrollY")
 
@@ -342,19 +343,27 @@ def at_places(box) -> list[str]:
 def picked(box) -> dict[str, tuple[int, str]]:
     """What each network chooses, and its mark."""
     places = [each.locator(".game-by").all_inner_texts() for each in box.locator(".game-choice").all()]
-    return {text.split()[0]: (place, text.split()[1]) for place, all_here in enumerate(places) for text in all_here}
+    return {
+        text.split()[0]: (place, text.split()[1])
+        for place, all_here in enumerate(places)
+        for text in all_here
+    }
 
 
 def tally(box) -> list[list[int]]:
     """For the ESBN and the LSTM: right, of the orders tried."""
-    return [[int(n) for n in re.findall(r"\d+", text)] for text in box.locator(".game-score > div").all_inner_texts()]
+    texts = box.locator(".game-score > div").all_inner_texts()
+    return [[int(n) for n in re.findall(r"\d+", text)] for text in texts]
 
 
 @torch.no_grad()
 def test_networks_choose_as_in_pytorch_in_every_order(shuffle):
     names = shuffle.page.evaluate("Live.load('esbn_pictures').then(({ facts }) => facts.names)")
     shown = shuffle.locator(".game-rows canvas").evaluate_all("all => all.map(e => e.ariaLabel)")
-    rows, networks = [names.index(name) for name in shown], {"ESBN": trained("esbn"), "LSTM": trained("esbn_lstm")}
+    rows, networks = (
+        [names.index(name) for name in shown],
+        {"ESBN": trained("esbn"), "LSTM": trained("esbn_lstm")},
+    )
     assert {mark for _, mark in picked(shuffle).values()} == {"✓"}, "both have learned this problem"
     assert tally(shuffle) == [[1, 1], [1, 1]]
     for _ in range(6):
