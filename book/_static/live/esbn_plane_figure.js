@@ -82,8 +82,8 @@
         spots[s] = [inside(spots[s][0] + step * x, WIDTH), inside(spots[s][1] + step * y, HEIGHT)];
       }
       for (let turn = 0; turn < 60; turn++) for (const s of free) {
-        for (const t of steps) push(s, keys[t], 1);
-        for (const t of steps) if (t !== s) push(s, spots[t], 0.5);
+        for (const t of free) push(s, keys[t], 1);
+        for (const t of free) if (t !== s) push(s, spots[t], 0.5);
       }
       return spots;
     }
@@ -130,7 +130,11 @@
         mark.setPointerCapture(event.pointerId);
       });
       mark.addEventListener("pointermove", (event) => { if (grip) shift(t, apart(under(event).map((v, i) => v + grip[i]), point(t))); });
-      for (const end of ["pointerup", "pointercancel"]) mark.addEventListener(end, () => { grip = null; });
+      for (const end of ["pointerup", "pointercancel"]) mark.addEventListener(end, () => {
+        const spots = spread(), met = steps.find((s) => s !== t && Math.hypot(...apart(spots[s], spots[t])) < APART / 2);
+        if (grip && moves[t] && met !== undefined) shift(t, apart(point(met), point(t))); // dropped on a number: onto its key
+        grip = null;
+      });
       mark.addEventListener("keydown", (event) => {
         const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
         if (!way && event.key !== "Escape") return;

@@ -65,11 +65,13 @@
         const j = i + ({ ArrowLeft: -1, ArrowRight: 1 }[key] ?? NaN);
         if (j in TRAINED) swap(i, j);
       });
-      made.addEventListener("pointerdown", ({ clientX }) => { [from, moved] = [clientX, false]; });
-      made.addEventListener("pointermove", ({ clientX, pointerId }) => {
+      made.addEventListener("pointerdown", ({ clientX, pointerId }) => {
+        [from, moved] = [clientX, false];
+        made.setPointerCapture(pointerId);
+      });
+      made.addEventListener("pointermove", ({ clientX }) => {
         if (from === null || (!moved && Math.abs(clientX - from) < FAR)) return;
         moved = true;
-        made.setPointerCapture(pointerId);
         made.style.translate = `${clientX - from}px`;
       });
       made.addEventListener("pointerup", ({ clientX }) => {
