@@ -369,7 +369,9 @@ def test_networks_choose_as_in_pytorch_in_every_order(shuffle):
     for _ in range(6):
         shuffle.get_by_role("button", name="Shuffle").click()
         ids = torch.tensor([rows + [names.index(name) for name in at_places(shuffle)]])
-        missing = next(place for place in range(4) if ids[0, 5 + place].item() in set(rows[:3]) - set(rows[3:]))
+        missing = next(
+            place for place in range(4) if ids[0, 5 + place].item() in set(rows[:3]) - set(rows[3:])
+        )
         for name, network in networks.items():
             place = network(glyphs(), ids).argmax().item()
             assert picked(shuffle)[name] == (place, "✓" if place == missing else "✗")

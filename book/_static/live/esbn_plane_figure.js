@@ -155,7 +155,7 @@
     const terms = ROLES.map(({ name, title, shape }) => element("span", {},
       element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("path", { d: `M0,0${shape(5)}`, class: `live-role-${name}` })), title));
     const legend = element("p", { class: "live-legend" }, terms);
-    const help = element("p", { class: "live-note" }, "Small: keys of 40 training problems. Rings: keys of this problem, with the steps at which they are written. Drag a number, or use the arrow keys (Shift: farther, Escape: back). Later keys may move along.");
+    const help = element("p", { class: "live-note" }, "Small: keys of 40 training problems, far off where the second picture resembles the first. Rings: keys of this problem, with the steps at which they are written. Drag a number, or use the arrow keys (Shift: farther, Escape: back). Later keys may move along.");
     box.append(told, element("div", { class: "live-controls" }, group, button("Put all keys back", () => { moves = {}; ask(); }), button("Another problem", pose)),
       element("div", { class: "live-columns live-halves" }, element("div", {}, svg, legend), element("div", {}, problem, help)));
     explain();
