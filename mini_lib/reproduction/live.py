@@ -21,6 +21,7 @@ from mini_lib.errors import UsageError
 FIGURES = {
     "game": (("esbn", "esbn_parts"), "esbn_pictures", "esbn", "esbn_lstm"),
     "esbn_memory": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
+    "esbn_shuffle": (("esbn", "esbn_parts"), "esbn_pictures", "esbn", "esbn_lstm"),
     "esbn_keys": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
     "esbn_plane": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
     "scan_way": (("scan", "scan_gru"), "scan_way"),
