@@ -6,6 +6,7 @@
   const { ROW, ASKED, shown, option, byKeys, shuffle } = ESBN;
   const RULES = [[0, 0, 0], [0, 1, 0], [0, 1, 1]]; // AAA, ABA, ABB
   const FOUR = { "row 1": ROW, "row 2": ASKED - ROW, choices: 4 };
+  const FIRST = 5; // before the number of the first problem, whose row 2 has an order of its own
   const below = (random, n) => Math.floor(n * random());
 
   // Each task draws problems of `pool` as mini_lib/esbn/tasks.py does, {ids, answer}, and says why choice n (from 1) is right.
@@ -20,7 +21,7 @@
     },
     rmts: {
       title: "relational match-to-sample", groups: { above: 2, "pair 1": 2, "pair 2": 2 },
-      asks: "Are the two objects above equal or different? Choose the pair below that is so, too.",
+      asks: "Equal or different? Choose the pair below that is like the one above.",
       draw(random, pool) {
         const [a, b, c, d, e] = shuffle(random, pool), answer = below(random, 2);
         const [source, match, other] = below(random, 2) ? [[a, a], [b, b], [c, d]] : [[a, b], [c, d], [e, e]];
@@ -44,7 +45,7 @@
         return { ids: [...row(a, b), ...second.slice(0, 2), ...four], answer: four.indexOf(second[2]) };
       },
       why(n, [a, b, c]) {
-        if (a === b) return `The three objects of row 1 are equal. With choice ${n}, so are those of row 2.`;
+        if (a === b) return `Row 1 shows one object three times. With choice ${n}, so does row 2.`;
         return `In row 1, the last object repeats the ${c === a ? "first" : "second"}. In row 2, choice ${n} does so.`;
       },
     },
@@ -79,7 +80,7 @@
     /** The next problem of a task. */
     function pose(next, focus = true) {
       task = TASKS[(name = next)];
-      numbers[name] = (numbers[name] ?? 0) + 1;
+      numbers[name] = (numbers[name] ?? FIRST + 1000 * tasks.findIndex((each) => each.dataset.task === name)) + 1;
       ({ ids, answer } = task.draw(uniform(numbers[name]), pool));
       chosen = null;
       draw();
@@ -112,13 +113,13 @@
       grid.replaceChildren(table(ids, task.groups, open ? offered[answer] : []));
       told.textContent = open ? `${chosen === answer ? "Right" : "Wrong"}. ${task.why(answer + 1, ids)}` : task.asks;
       tally.textContent = Object.entries(score).flatMap(([from, all]) => (all.length ? [`From ${from === "table" ? "the table" : from}: ${all.filter(Boolean).length} of ${all.length} right.`] : [])).join(" ")
-        || `Click a choice, or press its number.`;
+        || "Click a choice, or press its number.";
     }
 
     const tasks = Object.entries(TASKS).map(([each, { title }]) => button(title, () => pose(each), { "data-task": each }));
     const further = button("Next problem", () => pose(name), { class: "game-next" });
     byKeys(box, choose, () => { if (chosen !== null) pose(name); });
-    box.append(element("p", { class: "live-examples" }, tasks), told, element("div", { class: "live-stage" }, element("div", {}, board, choices), grid),
+    box.append(element("div", { class: "live-examples" }, tasks), told, element("div", { class: "live-solve" }, element("div", {}, board, choices), grid),
       element("div", { class: "live-controls" }, further, element("label", { class: "live-tick" }, tick, "see what is equal"), tally));
     pose(name, false);
   }
