@@ -193,7 +193,7 @@ def test_memory_starts_empty_and_fills_by_keyboard(memory):
     step.focus()
     page.keyboard.press("ArrowRight")
     assert shown.locator("tbody tr").count() == 2
-    for term in ("picture", "weights", "gate", "key"):
+    for term in ("picture", "confidence", "received", "key"):
         assert memory.locator(".live-account b").get_by_text(term).count() == 1
     assert "Correct" not in told(memory)
     page.keyboard.press("End")

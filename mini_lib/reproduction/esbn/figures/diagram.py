@@ -31,6 +31,8 @@ def two_streams() -> Figure:
     diagram(ax, BOXES, ARROWS)
     ax.text(0.62, 4.0, "memory", ha="center", va="center", rotation=90, color=RULE)
     ax.add_patch(FancyBboxPatch((0.3, 3.3), 6.9, 1.45, boxstyle="square,pad=0", **FRAME))
+    for text in ax.texts:
+        text.set_fontsize(9.5)
     ax.set(xlim=(0, 7.6), ylim=(0, 8.0))
     ax.set_axis_off()
     return fig
