@@ -98,7 +98,7 @@
     function says() {
       const { k_w, k_r, g, w, c } = trace.steps[step], term = (name) => element("b", {}, `${name}: `);
       if (step === STEPS) return [["No picture is left. From all that it received, the controller answers."]];
-      const writes = [term("key"), step ? "from what it received at earlier steps, the controller writes key " : "the controller writes key ", ...numbered(k_w, step), "."];
+      const writes = [term("key"), step ? "from what it received at earlier steps, the controller writes key " : "the controller writes key ", ...numbered(k_w, step)];
       const now = [term("picture"), shown(album.pictures[ids[step]], album.pictures[ids[step]].name)];
       if (!step) return [writes, [...now, " is the first. It is stored next to the key."]];
       const found = picked(w), sure = w.reduce((sum, share, i) => sum + share * c[i], 0), gist = sure > 0.9 ? ", a match" : sure < 0.1 ? ", no match" : "";
