@@ -98,14 +98,14 @@
     function says() {
       const { k_w, k_r, g, w, c } = trace.steps[step], term = (name) => element("b", {}, `${name}: `);
       if (step === STEPS) return [["No picture is left. From all that it received, the controller answers."]];
-      const writes = [term("key"), step ? "from what it received at earlier steps, the controller writes key " : "the controller writes key ", ...numbered(k_w, step)];
+      const writes = [term("key"), "the controller writes key ", ...numbered(k_w, step)];
       const now = [term("picture"), shown(album.pictures[ids[step]], album.pictures[ids[step]].name)];
       if (!step) return [writes, [...now, " is the first. It is stored next to the key."]];
       const found = picked(w), sure = w.reduce((sum, share, i) => sum + share * c[i], 0), gist = sure > 0.9 ? ", a match" : sure < 0.1 ? ", no match" : "";
       const keys = found.length === 1 ? `key ${found[0][1]}` : found.map(([share, n]) => `${percent(share)} of key ${n}`).join(" and ");
       return [writes, [...now, ` is most like ${numbers("picture", found.map(([, n]) => n))} in memory.`],
         [term("confidence"), `${percent(sure)}${gist}.`],
-        [term("received"), `${keys}, and this confidence. `, g < 0.995 ? `The gate lets ${percent(g)} of both in: ` : "", strip(k_r.subarray(0, k_w.length))]];
+        [term("received"), `${keys}, and this confidence. `, g < 0.95 ? `The controller lets ${percent(g)} of both in: ` : "", strip(k_r.subarray(0, k_w.length))]];
     }
 
     const named = (t) => `${t} of ${STEPS + 1}: ${place(t - 1)}`;
