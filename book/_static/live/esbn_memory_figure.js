@@ -88,11 +88,8 @@
     /** The entries that the weights pick: [[share, number], ...]. */
     const picked = (w) => [...w].flatMap((share, i) => (share > 0.02 ? [[share, i + 1]] : []));
 
-    /** Numbers as in a sentence: "picture 1", "pictures 2 and 5". */
-    function numbers(noun, all) {
-      const rest = all.slice(0, -1).join(", ");
-      return rest ? `${noun}s ${rest} and ${all[all.length - 1]}` : `${noun} ${all[0]}`;
-    }
+    /** As in a sentence: "picture 1", "pictures 2 and 5". */
+    const pictures = (all) => (all.length > 1 ? `pictures ${all.slice(0, -1).join(", ")} and ${all[all.length - 1]}` : `picture ${all[0]}`);
 
     /** What happens at the step, in the order in which it is to be read. */
     function says() {
@@ -103,7 +100,7 @@
       if (!step) return [writes, [...now, " is the first. It is stored next to the key."]];
       const found = picked(w), sure = w.reduce((sum, share, i) => sum + share * c[i], 0), gist = sure > 0.9 ? ", a match" : sure < 0.1 ? ", no match" : "";
       const keys = found.length === 1 ? `key ${found[0][1]}` : found.map(([share, n]) => `${percent(share)} of key ${n}`).join(" and ");
-      return [writes, [...now, ` is most like ${numbers("picture", found.map(([, n]) => n))} in memory.`],
+      return [writes, [...now, ` is most like ${pictures(found.map(([, n]) => n))} in memory.`],
         [term("confidence"), `${percent(sure)}${gist}.`],
         [term("received"), `${keys}, and this confidence. `, g < 0.95 ? `The controller lets ${percent(g)} of both in: ` : "", strip(k_r.subarray(0, k_w.length))]];
     }
