@@ -20,6 +20,7 @@ from mini_lib.errors import UsageError
 # Figures by name, PAPER or PAPER_PART: the scripts between the shared ones and NAME_figure, and the parcels.
 FIGURES = {
     "game": (("esbn", "esbn_parts"), "esbn_pictures", "esbn", "esbn_lstm"),
+    "esbn_tasks": (("esbn", "esbn_parts"), "esbn_pictures"),
     "esbn_memory": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
     "esbn_shuffle": (("esbn", "esbn_parts"), "esbn_pictures", "esbn", "esbn_lstm"),
     "esbn_keys": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),

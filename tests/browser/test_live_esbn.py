@@ -1,6 +1,7 @@
 """The ESBN in the page: its numbers next to PyTorch's, and its figures driven as readers drive them."""
 
 import re
+from collections import Counter
 
 import pytest
 import torch
@@ -192,7 +193,7 @@ def test_memory_starts_empty_and_fills_by_keyboard(memory):
     step.focus()
     page.keyboard.press("ArrowRight")
     assert shown.locator("tbody tr").count() == 2
-    for term in ("picture", "weights", "gate", "key"):
+    for term in ("picture", "confidence", "received", "key"):
         assert memory.locator(".live-account b").get_by_text(term).count() == 1
     assert "Correct" not in told(memory)
     page.keyboard.press("End")
@@ -425,4 +426,100 @@ def test_a_finger_taps_one_choice_and_then_another(open_figure):
     buttons.nth(3).tap()
     buttons.nth(0).tap()
     assert at_places(box) == [first[3], first[1], first[2], first[0]]
+
+
+# ----------------------------------------------------------------------------- the four tasks, to solve
+
+KINDS = {
+    "same_different": "same/different",
+    "rmts": "relational match-to-sample",
+    "distribution_of_three": "distribution-of-three",
+    "identity_rules": "identity rules",
+}
+
+
+@pytest.fixture
+def puzzles(live):
+    """Open the figure in a fresh page, since its problems go on."""
+
+    def open_puzzles(width: int = 1280, **options):
+        return live("esbn_tasks", width, **options).locator("[data-live='esbn_tasks']")
+
+    return open_puzzles
+
+
+def pattern(ids: list[int]) -> tuple[int, ...]:
+    """Which pictures of a problem are equal: each by the number of the place where it is first."""
+    return tuple(ids.index(each) for each in ids)
+
+
+def test_the_drawn_problems_are_those_of_the_tasks_and_as_often(puzzles):
+    drawn = puzzles().page.evaluate(
+        """() => {
+          const pool = [...Array(100).keys()], some = [...Array(2000).keys()];
+          const drawn = ([name, task]) => [name, some.map((n) => task.draw(Arithmetic.uniform(n), pool))];
+          return Object.fromEntries(Object.entries(ESBNTasks.TASKS).map(drawn));
+        }"""
+    )
+    assert drawn.keys() == KINDS.keys()
+    for task, given in drawn.items():
+        part = make_problems(task, m=50, seed=1, test_size=6000).test
+        ours, theirs = Counter(), Counter()
+        for problem in given:
+            ours[pattern(problem["ids"]), problem["answer"]] += 1 / len(given)
+        for ids, answer in zip(part.ids.tolist(), part.answers.tolist(), strict=True):
+            theirs[pattern(ids), answer] += 1 / len(part)
+        assert ours.keys() == theirs.keys(), task
+        assert all(abs(ours[each] - theirs[each]) < 0.06 for each in theirs), task
+
+
+def test_each_task_is_solved_by_key_and_the_reason_is_true(puzzles):
+    box = puzzles()
+    for kind in KINDS.values():
+        box.get_by_role("button", name=kind).click()
+        asked = told(box)
+        choices = box.locator(".game-choice button")
+        box.page.keyboard.press("1")
+        right = box.locator(".game-choice:has(.game-right) kbd").inner_text()
+        assert told(box).startswith("Right. " if right == "1" else "Wrong. ")
+        if kind == "same/different":
+            first, second = box.locator(".game-rows .live-picture").evaluate_all(
+                "all => all.map((e) => e.ariaLabel)"
+            )
+            assert told(box).endswith("equal." if first == second else "differ.")
+            assert right == ("1" if first == second else "2")
+        else:
+            assert re.search(rf"(choice|pair) {right}\b", told(box))
+        assert choices.nth(0).get_attribute("aria-pressed") == "true"
+        box.page.keyboard.press("2")  # a second thought comes too late
+        assert choices.nth(0).get_attribute("aria-pressed") == "true"
+        box.page.keyboard.press("Enter")
+        assert told(box) == asked
+    assert re.search(r"From pictures: \d of 4 right\.", box.inner_text())
+    assert not box.page.complaints
+
+
+@pytest.mark.parametrize(
+    ("width", "options"), [(1280, {}), (400, {"has_touch": True, "color_scheme": "dark"})]
+)
+def test_the_table_takes_the_place_of_the_pictures_and_says_which_are_equal(puzzles, width, options):
+    box = puzzles(width, **options)
+    pictures = lambda: box.locator(".live-solve .live-picture:visible").count()  # noqa: E731
+    assert pictures() == 9
+    assert not box.locator(".live-pairs").is_visible()
+    names = box.locator(".live-picture").evaluate_all("all => all.map((e) => e.ariaLabel)")
+    box.get_by_label("see what is equal").check()
+    assert not pictures()
+    marks = box.locator(".live-pairs tbody tr").evaluate_all(
+        """rows => rows.map((row) =>
+          [...row.querySelectorAll('td:not(.live-none)')].map((cell) => cell.textContent === '='))"""
+    )
+    assert marks == [[names[s] == names[t] for s in range(t)] for t in range(1, 9)]
+    row_1, row_2 = slice(0, 3), slice(3, 5)
+    missing = [any(row[row_1]) and not any(row[row_2]) for row in marks[4:]].index(
+        True
+    )  # as the chapter says
+    box.get_by_role("button", name=f"{missing + 1}: hidden").click()
+    assert told(box).startswith("Right. ")
+    assert "From the table: 1 of 1 right." in box.inner_text()
     assert not box.page.complaints
