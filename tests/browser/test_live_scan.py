@@ -326,7 +326,7 @@ def test_the_network_on_the_way_is_that_of_pytorch(way, share, goals):
 
 
 def test_jump_goes_to_look_by_keyboard(way):
-    slider, told = way.get_by_role("slider", name="Way of jump"), way.locator(".live-status")
+    slider, told = way.get_by_role("slider", name="Move jump"), way.locator(".live-status")
     assert told.inner_text().startswith("At 0 % of the way, of these six: 2 correct")
     slider.press("End")
     assert (
@@ -343,7 +343,7 @@ def test_jump_goes_to_look_by_keyboard(way):
     slider.press("Home")
     assert "At 0 %" in told.inner_text()
     slider.press("End")
-    way.get_by_label("to", exact=True).select_option("the mean of walk, look and run")
+    way.get_by_label("of the way to").select_option("the mean of walk, look and run")
     assert "0 correct, 4 with a wrong verb only" in told.inner_text()
     slider.press("Home")
     assert not way.page.complaints

@@ -37,8 +37,8 @@
       told.textContent = `At ${Math.round(100 * share)} % of the way, of these six: ${count("correct")} correct, ${count("wrong verb")} with a wrong verb only, ${count("wrong")} wrong.`;
     }
 
-    const way = slider("Way of jump", { min: 0, max: 100, value: 0, shown: (value) => `${value} %` }, (value) => { share = value / 100; run(); });
-    const goal = choice("to", GOALS, "look", (value) => { goals = value.split(" "); run(); });
+    const way = slider("Move jump", { min: 0, max: 100, value: 0, shown: (value) => `${value} %` }, (value) => { share = value / 100; run(); });
+    const goal = choice("of the way to", GOALS, "look", (value) => { goals = value.split(" "); run(); });
     const form = element("form", { class: "live-controls", style: "margin-top: 0.6rem", onsubmit: (event) => { event.preventDefault(); run(); } },
       labelled("Your command", own), element("button", { type: "submit" }, "Ask"));
     const head = element("thead", {}, element("tr", {}, ["command", "correct", "its output", ""].map((name) => element(name ? "th" : "td", name ? { scope: "col", style: LEFT } : {}, name))));
