@@ -123,7 +123,13 @@ def test_what_is_no_command_is_said(attention, command, said):
     assert not attention.locator(".live-map").count()
 
 
+def test_it_begins_with_the_network_and_the_command_of_the_text(live):
+    told = live("scan_attention").locator("[data-live='scan_attention']").get_by_role("status").inner_text()
+    assert told.startswith("Wrong at step 3: it outputs <EOS> instead of JUMP")
+
+
 def test_networks_fail_each_in_its_way(attention):
+    attention.get_by_role("button", name="network 1").click()
     assert ask(attention, Command="jump opposite left twice").startswith("Correct: LEFT")
     for number, said in ((2, "It attends to the word that it should, “jump”."), (3, " instead of “")):
         attention.get_by_role("button", name=f"network {number}").press("Enter")
@@ -176,6 +182,8 @@ def test_network_2_is_cured_by_a_meaning(attention):
 
 def test_another_dax_may_fail(attention):
     another, told = attention.get_by_role("button", name="Another dax"), set()
+    attention.get_by_role("button", name="network 1").click()
+    ask(attention, Command="jump")
     assert not another.is_visible()
     ask(attention, Command="walk after dax around left")
     for _ in range(12):
