@@ -55,7 +55,7 @@
 
   function start(box) {
     const told = status(), list = element("ol", { class: "live-steps" });
-    const field = element("input", { type: "text", size: 44, value: "jump twice", autocomplete: "off", spellcheck: "false", autocapitalize: "none", oninput: run });
+    const field = element("input", { type: "text", size: 36, value: "jump twice", autocomplete: "off", spellcheck: "false", autocapitalize: "none", oninput: run });
     const wordsOf = () => field.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
     const put = (words) => { field.value = words.join(" "); run(); };
     const keys = GROUPS.map((group) => group.map((word) => button(word, () => { if (next(wordsOf()).includes(word)) put([...wordsOf(), word]); })));
