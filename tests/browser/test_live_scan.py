@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from mini_lib.files import trained
+from mini_lib.reproduction.scan.figures.squares import LOOKS
 from mini_lib.reproduction.scan.live import NETWORKS
 from mini_lib.scan import analysis
-from mini_lib.scan.grammar import derive
+from mini_lib.scan.grammar import NEW_VERB, VERBS, WORDS, commands, derive, interpret
 from mini_lib.scan.tasks import SOS, WORD_IDS, encode, get_split
 
 pytestmark = pytest.mark.browser
@@ -122,7 +123,13 @@ def test_what_is_no_command_is_said(attention, command, said):
     assert not attention.locator(".live-map").count()
 
 
+def test_it_begins_with_the_network_and_the_command_of_the_text(live):
+    told = live("scan_attention").locator("[data-live='scan_attention']").get_by_role("status").inner_text()
+    assert told.startswith("Wrong at step 3: it outputs <EOS> instead of JUMP")
+
+
 def test_networks_fail_each_in_its_way(attention):
+    attention.get_by_role("button", name="network 1").click()
     assert ask(attention, Command="jump opposite left twice").startswith("Correct: LEFT")
     for number, said in ((2, "It attends to the word that it should, “jump”."), (3, " instead of “")):
         attention.get_by_role("button", name=f"network {number}").press("Enter")
@@ -175,6 +182,8 @@ def test_network_2_is_cured_by_a_meaning(attention):
 
 def test_another_dax_may_fail(attention):
     another, told = attention.get_by_role("button", name="Another dax"), set()
+    attention.get_by_role("button", name="network 1").click()
+    ask(attention, Command="jump")
     assert not another.is_visible()
     ask(attention, Command="walk after dax around left")
     for _ in range(12):
@@ -196,6 +205,101 @@ def test_on_a_phone_a_long_map_scrolls_and_says_so(live):
     assert word.bounding_box()["x"] >= box.bounding_box()["x"], "words stay in sight"
 
 
+# -------------------------------------------------------------------------------------------- a command of one's own
+
+
+@pytest.fixture(scope="module")
+def grammar(live):
+    return live("scan_commands").locator("[data-live='scan_commands']")
+
+
+def test_commands_are_interpreted_as_by_the_library(grammar):
+    asked = [*commands((*VERBS, NEW_VERB))[::13], *COMMANDS]
+    found = grammar.page.evaluate(
+        "all => all.map((text) => [Scan.commands.actionsOf(text.split(' ')), Scan.commands.steps(text.split(' '))])",
+        asked,
+    )
+    for command, (actions, steps) in zip(asked, found, strict=True):
+        assert actions == interpret(command)
+        assert " ".join(steps[-1][0]) == command, "the last rule gives the whole command"
+
+
+def test_words_that_can_come_next_are_those_of_the_grammar(grammar):
+    all_commands = [command.split() for command in commands((*VERBS, NEW_VERB))]
+    following = {}
+    for words in all_commands:
+        for place, word in enumerate(words):
+            following.setdefault(" ".join(words[:place]), set()).add(word)
+    begun = [
+        *sorted(following)[::29],
+        "",
+        "turn",
+        "jump around",
+        "jump and",
+        "dax left thrice after",
+        "turn around",
+    ]
+    begun += ["jump left twice after run right thrice", "twice", "turn twice", "walk and run and"]
+    found = grammar.page.evaluate(
+        "all => all.map((text) => Scan.commands.next(text.split(' ').filter(Boolean)))", begun
+    )
+    for text, words in zip(begun, found, strict=True):
+        assert set(words) == following.get(text, set()), text
+
+
+def test_what_training_held_is_what_the_split_holds(grammar):
+    split = get_split("add_jump")
+    asked = [*sorted(set(split.train))[::211], "jump", *split.test[::211]]
+    told = grammar.page.evaluate("all => all.map((text) => Scan.commands.held(text.split(' ')))", asked)
+    assert [each.startswith("In training") for each in told] == [text in split.train for text in asked]
+    assert [each.startswith("Held back") for each in told] == [text not in split.train for text in asked]
+
+
+def test_a_command_is_built_by_buttons_and_typed(grammar):
+    told, field = grammar.get_by_role("status"), grammar.get_by_label("Command")
+    assert "Held back" in told.inner_text()  # jump twice
+    grammar.get_by_role("button", name="Clear").click()
+    assert told.inner_text() == "Press a verb, or turn."
+    for word in ("dax", "opposite", "left", "twice"):
+        grammar.get_by_role("button", name=word, exact=True).press("Enter")
+    assert field.input_value() == "dax opposite left twice"
+    assert "not in SCAN" in told.inner_text().replace("Not", "not")
+    steps = grammar.locator(".live-steps > li")
+    assert steps.count() == 3
+    answer = steps.last.get_by_role("img").get_attribute("aria-label")
+    assert answer.split() == interpret("dax opposite left twice")
+    twice = grammar.get_by_role("button", name="twice", exact=True)
+    assert twice.get_attribute("aria-disabled") == "true"
+    twice.click(force=True)
+    assert field.input_value() == "dax opposite left twice"
+    grammar.get_by_role("button", name="Remove a word").click()
+    assert field.input_value() == "dax opposite left"
+    for typed, said in (
+        ("jump", "only training command with jump"),
+        ("look left", "In training"),
+        ("jump around", "can go on with left or right"),
+        ("jump twize", "“twize” is not a word"),
+        ("twice jump", "not a command"),
+    ):
+        field.fill(typed)
+        assert said in told.inner_text()
+        assert bool(steps.count()) == (typed in ("jump", "look left"))
+    grammar.get_by_role("button", name="jump twice").click()
+    assert not grammar.page.complaints
+
+
+def test_colors_and_signs_of_actions_are_those_of_the_printed_figures(grammar):
+    field = grammar.get_by_label("Command")
+    shown = "[...document.querySelectorAll('.live-steps > li:last-child .live-acts .live-act')]"
+    for word in (*WORDS[:4], NEW_VERB, "turn left", "turn right"):
+        field.fill(word)
+        (chip,) = grammar.page.evaluate(
+            shown + ".map((e) => [e.style.getPropertyValue('--act'), e.textContent])"
+        )
+        assert tuple(chip) == LOOKS[interpret(word)[0]]
+    field.fill("jump twice")
+
+
 # ---------------------------------------------------------------------------------------- jump on its way to look
 
 
@@ -204,22 +308,24 @@ def way(live):
     return live("scan_way").locator("[data-live='scan_way']")
 
 
+@pytest.mark.parametrize("goals", [["look"], ["walk", "look", "run"]], ids=len)
 @pytest.mark.parametrize("share", [0, 0.35, 1])
 @torch.no_grad()
-def test_the_network_on_the_way_is_that_of_pytorch(way, share):
+def test_the_network_on_the_way_is_that_of_pytorch(way, share, goals):
     answers = way.page.evaluate(
-        """async ([commands, share]) => {
+        """async ([commands, share, goals]) => {
           const { facts: { words, actions }, ...parcel } = await Live.load("scan_way");
           const net = Live.network(parcel, "gru_attention"), end = actions.indexOf("<EOS>");
-          const vectors = (text) => Scan.vectors(net, words, text.split(" "), share);
+          const vectors = (text) => Scan.vectors(net, words, text.split(" "), share, goals);
           return commands.map((text) => Scan.decode(net, vectors(text), end, 50))
             .map(({ actions, logits }) => [actions, logits.map((row) => [...row])]);
         }""",
-        [COMMANDS, share],
+        [COMMANDS, share, goals],
     )
     model = deepcopy(trained("gru_attention"))
     rows = model.word.weight
-    rows[WORD_IDS["jump"]] = torch.lerp(rows[WORD_IDS["jump"]], rows[WORD_IDS["look"]], share)
+    goal = rows[[WORD_IDS[verb] for verb in goals]].mean(dim=0)
+    rows[WORD_IDS["jump"]] = torch.lerp(rows[WORD_IDS["jump"]], goal, share)
     for command, (actions, logits) in zip(COMMANDS, answers, strict=True):
         words, lengths, _ = encode([command]).tensors
         own = torch.tensor([actions])
@@ -228,19 +334,26 @@ def test_the_network_on_the_way_is_that_of_pytorch(way, share):
 
 
 def test_jump_goes_to_look_by_keyboard(way):
-    slider, told = way.get_by_role("slider", name="From jump to look"), way.locator(".live-status")
+    slider, told = way.get_by_role("slider", name="Move jump"), way.locator(".live-status")
     assert told.inner_text().startswith("At 0 % of the way, of these six: 2 correct")
     slider.press("End")
-    assert told.inner_text() == "At 100 % of the way, of these six: 0 correct, 6 like look, 0 wrong."
-    assert way.locator("tbody tr").first.inner_text().split() == ["jump", "LOOK", "like", "look"]
+    assert (
+        told.inner_text()
+        == "At 100 % of the way, of these six: 0 correct, 6 with a wrong verb only, 0 wrong."
+    )
+    assert way.locator("tbody tr").first.inner_text().split() == ["jump", "J", "L", "wrong", "verb"]
     ask(way, **{"Your command": "look twice"})
-    assert way.locator("tbody tr").last.inner_text().split() == ["look", "twice", "LOOK", "LOOK", "correct"]
+    assert way.locator("tbody tr").last.inner_text().split() == ["look", "twice", *"LLLL", "correct"]
     way.get_by_label("Your command").fill("jump twize")
     way.page.keyboard.press("Enter")
     assert "“jump twize” is not a command" in way.get_by_role("alert").inner_text()
     assert way.locator("tbody tr").count() == 6
     slider.press("Home")
     assert "At 0 %" in told.inner_text()
+    slider.press("End")
+    way.get_by_label("of the way to").select_option("the mean of walk, look and run")
+    assert "0 correct, 4 with a wrong verb only" in told.inner_text()
+    slider.press("Home")
     assert not way.page.complaints
 
 

@@ -125,11 +125,11 @@
   /** Pictures above the words that say what they are. */
   const shownAs = (words, ...pictures) => element("div", { class: "live-shown" }, pictures, element("span", {}, words));
 
-  /** Start a figure in every `<div data-live="NAME">`: `start(box, ...parcels)` fills the box, and may return a promise. Parcels can serve several. */
+  /** Start a figure in every `<div data-live="NAME">`: `start(box, ...parcels)` fills the box, and may return a promise. Parcels can serve several; null for none. */
   function figure(name, start, ...from) {
     for (const box of document.querySelectorAll(`[data-live="${name}"]`)) {
       box.setAttribute("aria-busy", "true");
-      Promise.all((from.length ? from : [name]).map(load)).then(async (all) => {
+      Promise.all((from.length ? from : [name]).filter(Boolean).map(load)).then(async (all) => {
         box.replaceChildren();
         await start(box, ...all);
         box.dataset.ready = "true";

@@ -6,9 +6,9 @@
   const CELLS = [["jump", "jump"], ["jump", "walk"], ["walk", "jump"], ["walk", "walk"]];
 
   function start(box, parcel) {
-    const { networks, ...facts } = parcel.facts, { box: shown, show } = Scan.stage(), command = Scan.field("jump around left");
+    const { networks, ...facts } = parcel.facts, { box: shown, show } = Scan.stage(), command = Scan.field("jump opposite left");
     const known = { ...facts, words: [...facts.words, "dax"] };
-    let chosen = 0, draws = 1, cell = 0, mended = false;
+    let chosen = 1, draws = 1, cell = 0, mended = false;
 
     function run() {
       const own = network(parcel, networks[chosen]), given = mended ? Scan.withMeaning(own, facts.words, "jump", "<SOS>") : own;

@@ -43,10 +43,10 @@
     return { actions, logits };
   }
 
-  /** The vectors of a command's words and its end, where *jump* has come this share of the way to *look*. */
-  function vectors(net, words, command, share) {
-    const table = rows(net["word.weight"]), [jump, look] = ["jump", "look"].map((word) => table[words.indexOf(word)]);
-    const moved = jump.map((v, k) => v + share * (look[k] - v));
+  /** The vectors of a command's words and its end, where *jump* has come this share of the way to the mean of the `goals`. */
+  function vectors(net, words, command, share, goals = ["look"]) {
+    const table = rows(net["word.weight"]), row = (word) => table[words.indexOf(word)];
+    const goal = mix(new Float32Array(goals.length).fill(1 / goals.length), goals.map(row)), moved = row("jump").map((v, k) => v + share * (goal[k] - v));
     return [...command, "<EOS>"].map((word) => (word === "jump" ? moved : table[words.indexOf(word)]));
   }
 

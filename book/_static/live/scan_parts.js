@@ -53,7 +53,7 @@
 
   /** Where maps are shown: {box, show(result, both)}. Wide ones scroll, and say so. */
   function stage() {
-    const told = status(), about = element("p", { class: "live-note" }, "Attention, time to the right. Outlined: the word that should have most attention.");
+    const told = status(), about = element("p", { class: "live-note" }, "Attention, time to the right, for as many steps as the correct answer has. Outlined: the word that should have most attention.");
     const place = scroller("Attention: one column for each step, one row for each word"), hint = element("p", { class: "live-note" }, "The map goes on to the right: scroll it.");
     function show(result, both) {
       told.textContent = result.error ?? verdict(result);

@@ -10,7 +10,7 @@ from mini_lib.reproduction.plotting import CONTENT, RULE, STRUCTURE, png
 from mini_lib.reproduction.scan import figures
 from mini_lib.reproduction.scan.figures import diagram, squares
 from mini_lib.scan.analysis import CommandAttention, Dictionary, source_positions
-from mini_lib.scan.grammar import derive, interpret
+from mini_lib.scan.grammar import interpret
 
 LONGEST = "jump around left thrice after walk around right thrice"
 MARGIN = (1 - squares.SIDE) / 2
@@ -54,7 +54,6 @@ def headless():
 SPOKEN = Dictionary(("walk", "and"), ("WALK", "RUN"), torch.tensor([[0.9, 0.1], [0.4, 0.6]]))
 FIGURES = {
     "commands": lambda: figures.commands(["jump", "turn left"]),
-    "derivation": lambda: figures.derivation("turn opposite left after run twice"),
     "two_streams": figures.two_streams,
     "two_problems": lambda: figures.two_problems()[1],
     "attention_map": lambda: figures.attention_map(attended(LONGEST, {0: "WALK", 3: "<SOS>"})),
@@ -73,17 +72,6 @@ def test_commands_stand_over_their_actions():
     assert set(shown) <= set(texts(ax))
     for number, command in enumerate(shown):
         assert drawn(ax, 2.3 * number + 1) == interpret(command)
-
-
-@pytest.mark.parametrize("command", ["jump", "turn opposite left after run twice", LONGEST])
-def test_a_derivation_ties_every_action_to_its_word(command):
-    ax = figures.derivation(command).axes[0]
-    assert drawn(ax) == interpret(command)
-    words = [(text.get_text(), text.get_position()[0]) for text in ax.texts]
-    for line, step in zip(ax.lines, derive(command), strict=True):
-        start = line.get_xdata()[0]
-        assert any(word == command.split()[step.word] and abs(start - x) < 1e-6 for word, x in words)
-        assert mpl.colors.to_hex(line.get_color()) == squares.LOOKS[step.action][0].lower()
 
 
 def test_syntax_reaches_semantics_through_attention_alone():

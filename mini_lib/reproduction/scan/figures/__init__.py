@@ -3,12 +3,11 @@
 from mini_lib.reproduction.scan.figures.attention import attention_map
 from mini_lib.reproduction.scan.figures.diagram import two_problems, two_streams
 from mini_lib.reproduction.scan.figures.meanings import word_meanings
-from mini_lib.reproduction.scan.figures.problems import commands, derivation
+from mini_lib.reproduction.scan.figures.problems import commands
 
 __all__ = [
     "attention_map",
     "commands",
-    "derivation",
     "two_problems",
     "two_streams",
     "word_meanings",
