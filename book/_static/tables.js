@@ -51,16 +51,19 @@
     const pictures = document.querySelectorAll(".gallery-entry button");
     if (!pictures.length) return;
     const frame = document.createElement("dialog"), large = document.createElement("img"), shut = document.createElement("button");
+    const words = document.createElement("p");
     frame.className = "enlarged";
     shut.type = "button";
     shut.textContent = "Close";
-    frame.append(large, shut);
+    frame.append(large, words, shut);
     document.body.append(frame);
     frame.addEventListener("click", () => frame.close());
     for (const button of pictures) {
       button.addEventListener("click", () => {
         const own = button.querySelector("img");
         Object.assign(large, { src: own.src, alt: own.alt });
+        const told = [...button.closest(".gallery-entry").querySelectorAll("p:not(:has(button))")];
+        words.textContent = told.map((each) => each.textContent).join(" ");
         frame.showModal();
       });
     }

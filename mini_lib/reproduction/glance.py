@@ -449,8 +449,7 @@ def strip(
 
     parts = [f'<path class="axis" d="M{EDGE} {AXIS}H{WIDTH - EDGE}"/>']
     parts += [
-        f'<text x="{at(value)}" y="{HEIGHT - 1}">{_number(value)}</text>'
-        for value in (low, *ticks, top)
+        f'<text x="{at(value)}" y="{HEIGHT - 1}">{_number(value)}</text>' for value in (low, *ticks, top)
     ]
     parts += [
         f'<path class="level" d="M{at(level)} 1V{AXIS}"><title>{name}</title></path>'
