@@ -104,9 +104,9 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
     (folder / "gallery").mkdir(parents=True)
     parts = [
         "# Gallery",
-        "The figures of the four papers as this book draws them: the paper's number, what is drawn, and what it shows in"
-        " our networks. Select a picture to enlarge it, or its number to see it in its chapter. The paper on function"
-        " learning has no figures, so these drawings are ours.",
+        "The figures of the four papers as this book draws them, with the papers' numbers. Select a picture to"
+        " enlarge it and to read what it shows in our networks, or its number to see it in its chapter. The paper on"
+        " function learning has no figures, so these drawings are ours.",
     ]
     for title, ledger in ledgers:
         drawn, cards, rows = {}, [], figure_rows(ledger)
@@ -153,5 +153,6 @@ def _card(rows: list[Row], drawn: Drawn, picture: str) -> str:
     differs = dict.fromkeys(f"*{row.differs}*" for row in rows if row.differs)
     seen = f'<button type="button" title="Enlarge">![{names}]({picture})</button>'
     what = rows[0].drawn or " ".join(row.what for row in rows)
-    parts = [seen, f'**<a href="{link}">{names}</a>. {what}**', drawn.finding, *differs]
+    told = f'<p class="told">{drawn.finding}</p>'
+    parts = [seen, f'**<a href="{link}">{names}</a>. {what}**', *differs, told]
     return ":::{div} gallery-entry\n" + "\n\n".join(parts) + "\n:::"

@@ -214,10 +214,8 @@ def test_what_is_told_of_scan(told):
     found = numbers("scan")
     run = [each for each in counted_once("scan") if each.verdict != "not run"]
     assert {(each.verdict, each.cell.column) for each in run} == {("unclear", "Add jump")}
-    assert (
-        f"Of the {len(counted_once('scan'))} numbers in {{cite:t}}`russin2020systematicity` we repeated {len(run)} at least"
-        in told["scan"]
-    )
+    assert f"Of the {len(counted_once('scan'))} numbers in" in told["scan"]
+    assert f"we repeated {len(run)} at least three times" in told["scan"]
     jump = found["scan.table1/Syntactic Attention/Add jump"].ours
     assert min(jump.values) < 1 < 99 < max(jump.values)
     words = {claim: word for (claim, scale), word in judged("scan").items() if scale == "paper"}

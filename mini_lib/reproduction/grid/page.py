@@ -36,7 +36,8 @@ COLORS = {"helps": "reproduced", "harms": "not reproduced", "undecided": "unclea
 AXIS = -75.0, 100.0  # points
 # The families that have no score to draw, and why.
 NO_AXIS = {
-    "curves": "no score: it divides by what the best continuation gains over the last value, nearly 0 on slowed lines"
+    "curves": "no score: it is divided by what the best continuation gains over repeating the last point,"
+    " nearly 0 on slowed lines"
 }
 
 
