@@ -55,7 +55,7 @@ def judged(paper):
 
 def test_a_page_is_one_screen_of_text_one_table_and_one_closed_fold(pages, told):
     for paper, page in pages.items():
-        assert len(told[paper].split()) < 310
+        assert len(told[paper].split()) < 340
         assert page.partition("<details")[0].count('<table class="verdicts') == 1
         assert page.count("<details") == page.count("<summary>") == 1
         assert "<details open" not in page
@@ -293,7 +293,7 @@ def test_what_is_told_of_kanerva(told):
     *four, fifth = sorted(found["kanerva.fig2c/k = 2/loss/tutorial, balanced at first"].ours.values)
     assert 1.5 < single - fmean(four) < 2.5
     assert max(four) < single
-    assert f"the fifth is {fifth - single:.0f} worse, and so is the mean" in told["kanerva"]
+    assert f"the fifth is {fifth - single:.0f} worse, which spoils the mean" in told["kanerva"]
     stopped, free = (
         found[f"kanerva.fig2c/k = 2{how}/loss/tutorial"].ours.mean for how in (", no gradient to r", "")
     )
