@@ -14,11 +14,11 @@ from playwright.sync_api import Locator, Page, sync_playwright
 from mini_lib.reproduction.live import pages_of
 
 BOOK, STATIC = Path("_build/html"), Path("book/_static")
-CARDS = {  # the figure, and the part of it that a card shows
-    "esbn": ("esbn_plane", "svg"),
-    "scan": ("scan_attention", ".live-map"),
-    "functions": ("functions_lift", "svg"),
-    "kanerva": ("kanerva_stroke", ".live-pads > div"),
+CARDS = {  # the figure, the part of it that a card shows, and the button to press first
+    "esbn": ("esbn_keys", ".live-entries", None),
+    "scan": ("scan_attention", ".live-map", None),
+    "functions": ("functions_lift", "svg", "Lift by 5"),
+    "kanerva": ("kanerva_stroke", ".live-pads > div", None),
 }
 PHONE = {"width": 430, "height": 900}  # where labels are large for their figure
 WIDTH, SECONDS = 480, (2.0, 2.5)  # of the animation, and how long a question and an answer stay
@@ -42,8 +42,12 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for theme in ("light", "dark"):
             page = browser.new_page(viewport=PHONE, device_scale_factor=2, color_scheme=theme)
-            for name, (figure, part) in CARDS.items():
-                drawn = opened(page, figure).locator(part).first.screenshot()
+            for name, (figure, part, press) in CARDS.items():
+                found = opened(page, figure)
+                if press:
+                    found.get_by_role("button", name=press).click()
+                    page.locator(f"[data-live='{figure}']:not([aria-busy])").wait_for()
+                drawn = found.locator(part).first.screenshot()
                 picture = Image.open(io.BytesIO(drawn)).convert("RGB").quantize(64)
                 picture.save(STATIC / "cards" / f"{name}_{theme}.png", optimize=True)
         page = browser.new_page(viewport={"width": 1280, "height": 1000})

@@ -20,13 +20,17 @@ from mini_lib.errors import UsageError
 # Figures by name, PAPER or PAPER_PART: the scripts between the shared ones and NAME_figure, and the parcels.
 FIGURES = {
     "game": (("esbn", "esbn_parts"), "esbn_pictures", "esbn", "esbn_lstm"),
+    "esbn_tasks": (("esbn", "esbn_parts"), "esbn_pictures"),
     "esbn_memory": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
+    "esbn_shuffle": (("esbn", "esbn_parts"), "esbn_pictures", "esbn", "esbn_lstm"),
     "esbn_keys": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
     "esbn_plane": (("esbn", "esbn_parts"), "esbn_pictures", "esbn"),
     "scan_way": (("scan", "scan_gru"), "scan_way"),
     "scan_streams": (("scan", "scan_parts"), "scan"),
     "scan_attention": (("scan", "scan_parts"), "scan"),
+    "functions_draw": (("functions", "functions_plot"), "functions"),
     "functions_lift": (("functions", "functions_plot"), "functions"),
+    "functions_tune": ((),),
     "functions_window": (("functions", "functions_plot"), "functions"),
     "functions_ensemble": (("functions", "functions_plot"), "functions"),
     "kanerva": (("kanerva", "kanerva_parts"), "kanerva"),
@@ -34,6 +38,7 @@ FIGURES = {
     "kanerva_stroke": (("kanerva", "kanerva_parts"), "kanerva_binding"),
     "kanerva_sprites": (("kanerva", "kanerva_parts"), "kanerva_sprites"),
     "kanerva_choice": ((), "kanerva_choice"),
+    "kanerva_product": ((), "kanerva_product"),
     "grid_start": ((), "grid_start"),
 }
 PARCELS = tuple(dict.fromkeys(name for _, *names in FIGURES.values() for name in names))

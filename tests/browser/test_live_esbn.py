@@ -1,6 +1,7 @@
 """The ESBN in the page: its numbers next to PyTorch's, and its figures driven as readers drive them."""
 
 import re
+from collections import Counter
 
 import pytest
 import torch
@@ -192,7 +193,7 @@ def test_memory_starts_empty_and_fills_by_keyboard(memory):
     step.focus()
     page.keyboard.press("ArrowRight")
     assert shown.locator("tbody tr").count() == 2
-    for term in ("picture", "weights", "gate", "key"):
+    for term in ("picture", "confidence", "received", "key"):
         assert memory.locator(".live-account b").get_by_text(term).count() == 1
     assert "Correct" not in told(memory)
     page.keyboard.press("End")
@@ -277,7 +278,7 @@ def test_keys_move_by_keyboard(plane):
     plane.page.keyboard.press("Escape")
     assert at() == start
     assert chances(plane) == before
-    for group, count in (("row 1", 3), ("all nine", 9), ("the rows", 5)):
+    for group, count in (("row 1", 3), ("the rows", 5)):
         plane.get_by_label("Show the keys of").select_option(group)
         assert plane.locator(".live-point:visible").count() == count
 
@@ -286,8 +287,8 @@ def test_keys_4_and_5_dragged_onto_key_3_change_the_answer(plane):
     mouse, before = plane.page.mouse, told(plane)
     plane.locator(".live-plane").evaluate("e => e.scrollIntoView({ block: 'center' })")
 
-    def centre(step):
-        at = plane.get_by_role("button", name=f"Key of step {step} ").bounding_box()
+    def centre(step, part="path"):
+        at = plane.get_by_role("button", name=f"Key of step {step} ").locator(part).bounding_box()
         return at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
 
     for step in (4, 5):
@@ -295,7 +296,7 @@ def test_keys_4_and_5_dragged_onto_key_3_change_the_answer(plane):
         mouse.down()
         mouse.move(*centre(3), steps=5)
         mouse.up()
-        assert centre(step) == pytest.approx(centre(3), abs=2)
+        assert centre(step) == pytest.approx(centre(3, "circle"), abs=2), "dropped on a number: onto its key"
     assert told(plane).startswith("Moved: key 4, 5. ")
     assert told(plane).removeprefix("Moved: key 4, 5. ") != before
     plane.get_by_role("button", name="Put all keys back").click()
@@ -307,7 +308,8 @@ def test_a_finger_drags_a_key_and_does_not_scroll(open_figure):
     box = open_figure("esbn_plane", 400)
     page = box.page
     box.locator(".live-plane").evaluate("e => e.scrollIntoView({ block: 'center', behavior: 'instant' })")
-    point, session = box.get_by_role("button", name="Key of step 5 "), page.context.new_cdp_session(page)
+    point = box.get_by_role("button", name="Key of step 5 ").locator("path")
+    session = page.context.new_cdp_session(page)
     session.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     start, scrolled = point.bounding_box(), page.evaluate("scrollY")
 
@@ -323,3 +325,201 @@ def test_a_finger_drags_a_key_and_does_not_scroll(open_figure):
     assert (start["x"] - end["x"], start["y"] - end["y"]) == pytest.approx((60, 60), abs=2)
     assert page.evaluate("scrollY") == scrolled
     assert not page.complaints
+
+
+# ------------------------------------------------------------------------------------ shuffled choices
+
+
+@pytest.fixture
+def shuffle(open_figure):
+    return open_figure("esbn_shuffle")
+
+
+def at_places(box) -> list[str]:
+    """The names of the choices, from left to right."""
+    labels = box.locator(".game-choice button").evaluate_all("all => all.map(e => e.ariaLabel)")
+    return [label.split(": ")[1] for label in labels]
+
+
+def picked(box) -> dict[str, tuple[int, str]]:
+    """What each network chooses, and its mark."""
+    places = [each.locator(".game-by").all_inner_texts() for each in box.locator(".game-choice").all()]
+    return {
+        text.split()[0]: (place, text.split()[1])
+        for place, all_here in enumerate(places)
+        for text in all_here
+    }
+
+
+def tally(box) -> list[list[int]]:
+    """For the ESBN and the LSTM: right, of the orders tried."""
+    texts = box.locator(".game-score > div").all_inner_texts()
+    return [[int(n) for n in re.findall(r"\d+", text)] for text in texts]
+
+
+@torch.no_grad()
+def test_networks_choose_as_in_pytorch_in_every_order(shuffle):
+    names = shuffle.page.evaluate("Live.load('esbn_pictures').then(({ facts }) => facts.names)")
+    shown = shuffle.locator(".game-rows canvas").evaluate_all("all => all.map(e => e.ariaLabel)")
+    rows, networks = (
+        [names.index(name) for name in shown],
+        {"ESBN": trained("esbn"), "LSTM": trained("esbn_lstm")},
+    )
+    assert {mark for _, mark in picked(shuffle).values()} == {"✓"}, "both have learned this problem"
+    assert tally(shuffle) == [[1, 1], [1, 1]]
+    for _ in range(6):
+        shuffle.get_by_role("button", name="Shuffle").click()
+        ids = torch.tensor([rows + [names.index(name) for name in at_places(shuffle)]])
+        missing = next(
+            place for place in range(4) if ids[0, 5 + place].item() in set(rows[:3]) - set(rows[3:])
+        )
+        for name, network in networks.items():
+            place = network(glyphs(), ids).argmax().item()
+            assert picked(shuffle)[name] == (place, "✓" if place == missing else "✗")
+    (esbn, tried), (lstm, _) = tally(shuffle)
+    assert esbn == tried == 7, "no order twice"
+    assert lstm < 7
+    shuffle.get_by_role("button", name="Try all 24 orders").click()
+    assert tally(shuffle)[0] == [24, 24]
+    assert tally(shuffle)[1][0] < 24
+    assert not shuffle.page.complaints
+
+
+def test_choices_change_places_by_mouse_by_presses_and_by_keys(shuffle):
+    first = at_places(shuffle)
+    button = lambda place: shuffle.locator(".game-choice button").nth(place)  # noqa: E731
+    button(0).drag_to(button(2))
+    dragged = [first[2], first[1], first[0], first[3]]
+    assert at_places(shuffle) == dragged
+    button(3).click()
+    assert button(3).get_attribute("aria-pressed") == "true"
+    button(3).click()
+    assert button(3).get_attribute("aria-pressed") == "false"
+    button(3).click()
+    button(1).click()
+    assert at_places(shuffle) == [dragged[0], dragged[3], dragged[2], dragged[1]]
+    shuffle.page.keyboard.press("ArrowLeft")
+    assert at_places(shuffle) == [dragged[3], dragged[0], dragged[2], dragged[1]]
+    assert button(0).evaluate("e => e === document.activeElement"), "the focus goes with the choice"
+    shuffle.page.keyboard.press("ArrowLeft")
+    shuffle.get_by_role("button", name="Order of training").click()
+    assert at_places(shuffle) == first
+    assert told(shuffle) == "The order of training. Both networks are right."
+    shuffle.get_by_role("button", name="Another problem").click()
+    assert tally(shuffle) == [[1, 1], [1, 1]]
+    assert not shuffle.page.complaints
+
+
+def test_what_it_says_of_the_lstm_is_true(shuffle):
+    old = picked(shuffle)["LSTM"][0]
+    for _ in range(23):
+        shuffle.get_by_role("button", name="Shuffle").click()
+        (place, mark), text = picked(shuffle)["LSTM"], told(shuffle)
+        assert (f"The LSTM chooses {place + 1}, which is wrong." in text) == (mark == "✗")
+        assert (f"In training, place {old + 1} was right." in text) == (mark == "✗" and place == old)
+        assert ("both networks are right" in text) == (mark == "✓")
+
+
+def test_a_finger_taps_one_choice_and_then_another(open_figure):
+    box = open_figure("esbn_shuffle", 400, has_touch=True)
+    first, buttons = at_places(box), box.locator(".game-choice button")
+    buttons.nth(3).tap()
+    buttons.nth(0).tap()
+    assert at_places(box) == [first[3], first[1], first[2], first[0]]
+
+
+# ----------------------------------------------------------------------------- the four tasks, to solve
+
+KINDS = {
+    "same_different": "same/different",
+    "rmts": "relational match-to-sample",
+    "distribution_of_three": "distribution-of-three",
+    "identity_rules": "identity rules",
+}
+
+
+@pytest.fixture
+def puzzles(live):
+    """Open the figure in a fresh page, since its problems go on."""
+
+    def open_puzzles(width: int = 1280, **options):
+        return live("esbn_tasks", width, **options).locator("[data-live='esbn_tasks']")
+
+    return open_puzzles
+
+
+def pattern(ids: list[int]) -> tuple[int, ...]:
+    """Which pictures of a problem are equal: each by the number of the place where it is first."""
+    return tuple(ids.index(each) for each in ids)
+
+
+def test_the_drawn_problems_are_those_of_the_tasks_and_as_often(puzzles):
+    drawn = puzzles().page.evaluate(
+        """() => {
+          const pool = [...Array(100).keys()], some = [...Array(2000).keys()];
+          const drawn = ([name, task]) => [name, some.map((n) => task.draw(Arithmetic.uniform(n), pool))];
+          return Object.fromEntries(Object.entries(ESBNTasks.TASKS).map(drawn));
+        }"""
+    )
+    assert drawn.keys() == KINDS.keys()
+    for task, given in drawn.items():
+        part = make_problems(task, m=50, seed=1, test_size=6000).test
+        ours, theirs = Counter(), Counter()
+        for problem in given:
+            ours[pattern(problem["ids"]), problem["answer"]] += 1 / len(given)
+        for ids, answer in zip(part.ids.tolist(), part.answers.tolist(), strict=True):
+            theirs[pattern(ids), answer] += 1 / len(part)
+        assert ours.keys() == theirs.keys(), task
+        assert all(abs(ours[each] - theirs[each]) < 0.06 for each in theirs), task
+
+
+def test_each_task_is_solved_by_key_and_the_reason_is_true(puzzles):
+    box = puzzles()
+    for kind in KINDS.values():
+        box.get_by_role("button", name=kind).click()
+        asked = told(box)
+        choices = box.locator(".game-choice button")
+        box.page.keyboard.press("1")
+        right = box.locator(".game-choice:has(.game-right) kbd").inner_text()
+        assert told(box).startswith("Right. " if right == "1" else "Wrong. ")
+        if kind == "same/different":
+            first, second = box.locator(".game-rows .live-picture").evaluate_all(
+                "all => all.map((e) => e.ariaLabel)"
+            )
+            assert told(box).endswith("equal." if first == second else "differ.")
+            assert right == ("1" if first == second else "2")
+        else:
+            assert re.search(rf"(choice|pair) {right}\b", told(box))
+        assert choices.nth(0).get_attribute("aria-pressed") == "true"
+        box.page.keyboard.press("2")  # a second thought comes too late
+        assert choices.nth(0).get_attribute("aria-pressed") == "true"
+        box.page.keyboard.press("Enter")
+        assert told(box) == asked
+    assert re.search(r"From pictures: \d of 4 right\.", box.inner_text())
+    assert not box.page.complaints
+
+
+@pytest.mark.parametrize(
+    ("width", "options"), [(1280, {}), (400, {"has_touch": True, "color_scheme": "dark"})]
+)
+def test_the_table_takes_the_place_of_the_pictures_and_says_which_are_equal(puzzles, width, options):
+    box = puzzles(width, **options)
+    pictures = lambda: box.locator(".live-solve .live-picture:visible").count()  # noqa: E731
+    assert pictures() == 9
+    assert not box.locator(".live-pairs").is_visible()
+    names = box.locator(".live-picture").evaluate_all("all => all.map((e) => e.ariaLabel)")
+    box.get_by_label("see what is equal").check()
+    assert not pictures()
+    marks = box.locator(".live-pairs tbody tr").evaluate_all(
+        """rows => rows.map((row) =>
+          [...row.querySelectorAll('td:not(.live-none)')].map((cell) => cell.textContent === '='))"""
+    )
+    assert marks == [[names[s] == names[t] for s in range(t)] for t in range(1, 9)]
+    row_1, row_2 = slice(0, 3), slice(3, 5)
+    missing = [any(row[row_1]) and not any(row[row_2]) for row in marks[4:]].index(
+        True
+    )  # as the chapter says
+    box.get_by_role("button", name=f"{missing + 1}: hidden").click()
+    assert told(box).startswith("Right. ")
+    assert "From the table: 1 of 1 right." in box.inner_text()
+    assert not box.page.complaints

@@ -8,9 +8,11 @@ import pytest
 import torch
 
 from mini_lib.files import trained
+from mini_lib.functions.baselines import PREDICTORS
 from mini_lib.functions.extrapolation import extrapolate
 from mini_lib.functions.tasks import STEPS, evaluation_curves
 from mini_lib.reproduction.functions.cells import ROWS
+from mini_lib.reproduction.functions.live import parcel
 
 pytestmark = pytest.mark.browser
 CLOSE = {"rtol": 1e-3, "atol": 1e-3}
@@ -279,3 +281,134 @@ def test_the_page_stays_quick_and_never_shows_an_old_answer_as_new(pages):
     assert late == 14, "twelve estimates, their band and their median"
     assert fmean(slices) < 200
     assert not any(page.complaints for page in pages.values())
+
+
+# ---------------------------------------------------------------------------------------- the reader's own curve
+
+
+def test_rules_and_a_sliding_network_continue_as_in_python(live):
+    page = live("functions_draw")
+    facts = parcel().facts
+    seen = [each["y"] for each in facts["problems"]]
+    found = page.evaluate(
+        """async (curves) => {
+          const parcel = await Live.load("functions"), steps = parcel.facts.steps;
+          const { fittedLine, twoWeights, slide } = Continuation;
+          const model = Extrapolation.build(Live.network(parcel, "one_d"), parcel.facts.networks.one_d);
+          const last = (job) => { let step; do step = job.next(); while (!step.done); return step.value; };
+          return curves.map((y) => [fittedLine(y, steps), twoWeights(y, steps), last(slide(model, y, steps))]);
+        }""",
+        seen,
+    )
+    line, weights, network = (torch.tensor(each) for each in zip(*found, strict=True))
+    y = torch.tensor(seen)
+    exact = {"rtol": 1e-6, "atol": 1e-6, "check_dtype": False}
+    torch.testing.assert_close(line, PREDICTORS["OLS line"](y, STEPS), **exact)
+    torch.testing.assert_close(weights, PREDICTORS["ridge AR(2)"](y, STEPS), **exact)
+    torch.testing.assert_close(network, extrapolate(trained("one_d"), y, context="sliding").point, **CLOSE)
+
+
+def test_a_reader_draws_the_rest_by_mouse_and_by_keys_and_is_compared(live):
+    page = live("functions_draw")
+    box, problems = box_of(page), parcel().facts["problems"]
+    assert values(box) == [0] * STEPS
+    assert box.locator(".live-known").count() == 12
+    sheet, dots = box.locator(".live-sheet"), box.locator(".live-point")
+    sheet.scroll_into_view_if_needed()
+    seen = sheet.bounding_box()
+    page.mouse.move(seen["x"] + 4, seen["y"] + 0.3 * seen["height"])
+    page.mouse.down()
+    page.mouse.move(seen["x"] + seen["width"] - 4, seen["y"] + 0.1 * seen["height"], steps=3)
+    page.mouse.up()
+    drawn = values(box)
+    assert 0 < drawn[0] < drawn[-1]
+    assert drawn == sorted(drawn)
+    dots.nth(4).focus()
+    page.keyboard.press("ArrowDown")
+    assert values(box)[4] < drawn[4]
+    drawn = values(box)
+    box.get_by_role("button", name="Show").click()
+    said = answered(box)
+    assert said.startswith("It was a line.")
+    told = {
+        row.get_attribute("data-row"): [float(cell) for cell in row.locator("td").all_inner_texts()]
+        for row in box.locator("tr[data-row]").all()
+    }
+    truth = torch.tensor(problems[0]["truth"][12:])
+    assert told["you"][0] == pytest.approx((torch.tensor(drawn) - truth).square().mean().item(), abs=0.006)
+    best = min(told, key=lambda name: told[name][0])
+    assert {name: count for name, (_, count) in told.items()} == {name: name == best for name in told}
+    dots.nth(4).focus()
+    page.keyboard.press("ArrowUp")
+    assert values(box) == drawn, "after the end is shown nothing can be changed"
+    box.get_by_role("button", name="New curve").click()
+    assert values(box) == [0] * STEPS
+    assert sum(int(count) for count in box.locator("tr[data-row] td:last-child").all_inner_texts()) == 1
+    for _ in problems:
+        box.get_by_role("button", name="Show").click()
+        assert answered(box).startswith("It was a")
+        box.get_by_role("button", name="New curve").click()
+    assert answered(box).startswith("Curve 2:")
+    assert not page.complaints
+
+
+def test_a_finger_draws_the_rest(live):
+    page = live("functions_draw", 400, has_touch=True, is_mobile=True)
+    box, touch = box_of(page), page.context.new_cdp_session(page)
+    sheet = box.locator(".live-sheet")
+    sheet.scroll_into_view_if_needed()
+    seen, scrolled = sheet.bounding_box(), page.evaluate("scrollY")
+    for k in range(11):
+        at = {
+            "x": seen["x"] + 5 + 0.09 * k * seen["width"],
+            "y": seen["y"] + (0.4 - 0.03 * k) * seen["height"],
+        }
+        touch.send(
+            "Input.dispatchTouchEvent", {"type": "touchMove" if k else "touchStart", "touchPoints": [at]}
+        )
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert values(box) == sorted(values(box))
+    assert values(box)[0] > 0
+    assert page.evaluate("scrollY") == scrolled
+
+
+# --------------------------------------------------------------------------------------------------- the tune
+
+HEARD = """() => {
+  window.heard = [];
+  const begin = OscillatorNode.prototype.start;
+  OscillatorNode.prototype.start = function (when) { heard.push(this.frequency.value); begin.call(this, when); };
+}"""
+
+
+def test_a_tune_is_played_at_two_heights_and_a_mark_follows_it(live):
+    page = live("functions_tune")
+    page.evaluate(HEARD)
+    mark = page.locator(".tune-mark")
+    assert mark.get_attribute("visibility") == "hidden"
+    places = []
+    for name in ("The tune", "A fifth higher"):
+        page.get_by_role("button", name=name).click()
+        page.wait_for_function(
+            "() => document.querySelector('.tune-mark').getAttribute('visibility') === 'visible'"
+        )
+        for _ in range(2):
+            places.append(tuple(float(mark.get_attribute(key)) for key in ("cx", "cy")))
+            page.wait_for_timeout(600)
+    assert places[0][0] < places[1][0] < places[2][0] < places[3][0]
+    heard = torch.tensor(page.evaluate("() => heard"))
+    assert len(heard) == 8
+    torch.testing.assert_close(heard[4:] / heard[:4], torch.full((4,), 2 ** (7 / 12)))
+    page.wait_for_function(
+        "() => document.querySelector('.tune-mark').getAttribute('visibility') === 'hidden'"
+    )
+    assert not page.complaints
+
+
+def test_without_sound_the_tune_says_so(live):
+    page = live("functions_tune")
+    page.add_init_script("delete window.AudioContext; delete window.webkitAudioContext;")
+    page.reload()
+    page.get_by_role("button", name="The tune").click()
+    assert page.get_by_text("This browser cannot play sounds.").is_visible()
+    assert not page.complaints

@@ -50,7 +50,7 @@ def test_the_relation_is_that_of_pytorch(live, problems, relation, steps):
     core, ids, z = problems
     box = live("grid_start").locator("[data-live='grid_start']")
     box.get_by_role("button", name="Other objects").click()
-    assert box.get_by_role("combobox").input_value() == "fixed"
+    assert box.get_by_role("combobox").input_value() == "learned"
     box.get_by_role("combobox").select_option(relation)
     for _ in range(steps):
         box.get_by_role("slider").press("ArrowRight")

@@ -1,4 +1,4 @@
-"""The memory in the page: its numbers beside the library's, and four figures driven as a reader drives them."""
+"""The memory in the page: its numbers beside the library's, and its figures driven as a reader drives them."""
 
 import re
 
@@ -10,12 +10,14 @@ from mini_lib.kanerva import dsprites, tasks
 from mini_lib.kanerva.assignment import straight_through
 from mini_lib.kanerva.digits import hide
 from mini_lib.kanerva.evaluation import fixed_loss, forget
+from mini_lib.kanerva.memory import weights_from_eta, write_item
 from mini_lib.kanerva.objective import nats
 from mini_lib.kanerva.product_memory import ProductMemory
 from mini_lib.reproduction.kanerva.live import (
     BINDING,
     COLUMNS,
     COSTS,
+    CURVE,
     ETA,
     ITEMS,
     PROBABILITIES,
@@ -51,7 +53,7 @@ def page_with(figure: str):
 
 memory_page, binding_page = page_with("kanerva"), page_with("kanerva_binding")
 stroke_page, sprites_page = page_with("kanerva_stroke"), page_with("kanerva_sprites")
-choice_page = page_with("kanerva_choice")
+choice_page, product_page = page_with("kanerva_choice"), page_with("kanerva_product")
 
 
 def double(numbers) -> torch.Tensor:
@@ -500,6 +502,26 @@ def test_sprites_are_moved_by_keys_and_by_mouse_and_one_machine_remembers(sprite
 
 @pytest.mark.parametrize("through", [False, True])
 @pytest.mark.parametrize("tau", [0.1, 1.0, 5.0])
+def test_slopes_of_a_curved_cost_are_those_of_pytorch(choice_page, tau, through):
+    found = choice_page.evaluate(
+        """async ([tau, through]) => {
+          const { tensors, facts } = await Live.load("kanerva_choice"), noise = Arithmetic.rows(tensors.gumbel);
+          const all = noise.map((g) => Array.from(g));
+          return KanervaChoiceFigure.draws(all, facts.p, facts.costs, tau, through, facts.curve);
+        }""",
+        [tau, through],
+    )
+    gumbel = choice().tensors["gumbel"].double()
+    logits = double(PROBABILITIES).log().repeat(len(gumbel), 1).requires_grad_()
+    gamma = torch.softmax((logits + gumbel) / tau, dim=1)
+    said = (straight_through(gamma) if through else gamma) @ double(CURVE["answers"])
+    (slopes,) = torch.autograd.grad((CURVE["rate"] * said).exp().sum(), logits)
+    torch.testing.assert_close(double(found["mean"]), slopes.mean(dim=0), **CLOSE)
+    torch.testing.assert_close(double(found["sd"]), slopes.std(dim=0), **CLOSE)
+
+
+@pytest.mark.parametrize("through", [False, True])
+@pytest.mark.parametrize("tau", [0.1, 1.0, 5.0])
 def test_choices_and_their_slopes_are_those_of_pytorch(choice_page, tau, through):
     found = choice_page.evaluate(
         """async ([tau, through]) => {
@@ -547,5 +569,79 @@ def test_a_temperature_is_chosen_by_keyboard_and_the_choice_made_hard(choice_pag
     assert told.inner_text().startswith("The choice is hard, its gradient soft.")
     assert told.inner_text().partition("The slope")[2] == slope, "the gradient stays what it was"
     assert box.locator("circle").first.get_attribute("cx") != soft
+    box.get_by_label("Cost", exact=True).select_option("curved")
+    curved = told.inner_text().partition("The slope")[2]
+    box.get_by_label("straight-through").focus()
     choice_page.keyboard.press("Space")
+    assert told.inner_text().partition("The slope")[2] not in (curved, slope), "for a curved cost it changes"
+    box.get_by_label("Cost", exact=True).select_option("linear")
+    assert told.inner_text().partition("The slope")[2] == slope
     assert not choice_page.complaints
+
+
+# ------------------------------------------------------------------------------------------------- the product
+
+
+@pytest.mark.parametrize("times", [1, 10])
+@pytest.mark.parametrize(
+    ("means", "eta"), [((0.0, 3.0), (1.0, 1.0)), ((-1.5, 2.0), (0.7, 4.0)), ((2, 2), (1, 2))]
+)
+def test_two_machines_answer_and_learn_as_in_the_library(product_page, means, eta, times):
+    found = product_page.evaluate(
+        """([R, eta, times]) => {
+          const { product, mixture, normal, write } = KanervaProductFigure, x = [-2, 0, 1.3];
+          const rules = [false, true].map((shared) => write(R, [1, 1], eta, 3, times, shared));
+          const mixed = x.map((v) => mixture(v, R, eta)), first = x.map((v) => normal(v, R[0], eta[0]));
+          return { ...product(R, eta), rules, mixed, first };
+        }""",
+        [means, eta, times],
+    )
+    R, noise, x = double(means), double(eta), double([-2.0, 0.0, 1.3])
+    weights = weights_from_eta(noise[None])
+    torch.testing.assert_close(double(found["gamma"]), weights.gamma[0], **EXACT)
+    opinions = torch.distributions.Normal(R, noise).log_prob(x[:, None]).exp()
+    torch.testing.assert_close(double(found["first"]), opinions[:, 0], **EXACT)
+    torch.testing.assert_close(double(found["mixed"]), opinions.mean(dim=1), **EXACT)
+    both = torch.distributions.Normal(double(found["mean"]), double(found["sd"])).log_prob(x).exp()
+    ratio = opinions.prod(dim=1) / both  # the product is a Gaussian
+    torch.testing.assert_close(ratio, ratio[:1].expand(3), **EXACT)
+    for rule, ends in zip(("independent", "product"), found["rules"], strict=True):
+        state = ProductMemory(1, 2, columns=1, means=R.view(2, 1, 1), dtype=torch.float64).state
+        for _ in range(times):
+            state, _ = write_item(state, double([[3.0]]), double([[[1.0], [1.0]]]), weights, rule)
+        torch.testing.assert_close(double(ends["R"]), state.R.flatten(), **EXACT)
+        torch.testing.assert_close(double(ends["V"]), state.V.flatten(), **EXACT)
+    if times == 1:
+        assert (means[0] == means[1]) == (found["rules"][0]["R"] == pytest.approx(found["rules"][1]["R"]))
+
+
+def test_an_item_is_written_and_the_rules_agree_where_the_machines_do(product_page):
+    box = product_page.locator("[data-live='kanerva_product']")
+    told, press = box.locator(".live-status"), lambda name: box.get_by_role("button", name=name).click()
+    assert "the product answers 1.50" in told.inner_text()
+    assert "Nothing is written" in told.inner_text()
+    press("Write the item")
+    assert "machines at 1.50 and 3.00, the paper’s rule at 0.75 and 3.75." in told.inner_text()
+    first = box.get_by_role("slider", name="The answer of machine 1")
+    first.focus()
+    for _ in range(6):
+        product_page.keyboard.press("Shift+ArrowRight")
+    assert first.get_attribute("aria-valuenow") == "3.00"
+    assert "The two rules agree." in told.inner_text()
+    box.get_by_label("Noise of machine 2").focus()
+    product_page.keyboard.press("End")
+    assert "Weights 1.00 and 0.00" in told.inner_text()
+    press("Put everything back")
+    assert "Weights 0.50 and 0.50; the product answers 1.50. Nothing is written" in told.inner_text()
+    curve = box.locator("svg[role='group'] path.live-point").nth(1)
+    curve.scroll_into_view_if_needed()
+    frame = box.locator("svg[role='group']").bounding_box()
+    unit = frame["width"] / 380
+    x, y = frame["x"] + 272 * unit, frame["y"] + 96 * unit
+    product_page.mouse.move(x, y)  # on the curve of machine 2, to the right of its mean
+    product_page.mouse.down()
+    product_page.mouse.move(x + 360 / 11 * unit, y, steps=4)
+    product_page.mouse.up()
+    moved = float(box.get_by_role("slider", name="The answer of machine 2").get_attribute("aria-valuenow"))
+    assert moved == pytest.approx(4, abs=0.1)
+    assert not product_page.complaints

@@ -121,5 +121,5 @@
     return { answer: places[0] };
   }
 
-  window.ESBN = { SIDE, ROW, ASKED, encode, normalise, run, baseline, project, draw, solve };
+  window.ESBN = { SIDE, ROW, ASKED, encode, normalise, run, baseline, project, draw, shuffle, solve };
 })();

@@ -74,7 +74,7 @@
       const room = M_k.length < STEPS && range(M_k.length, STEPS).map((i) => element("tr", { style: "height: 1.85rem; opacity: 0.4" },
         element("th", {}), element("td", {}, numbered(new Float32Array(M_k[0]?.length ?? 256), i)), element("td", {}), element("td", {})));
       const head = ["picture", "key", "weight", "confidence"].map((name) => element("th", { scope: "col" }, name));
-      return element("table", { class: "live-memory" }, element("caption", {}, lines.length ? "Memory: a picture and a key for each step so far" : "Memory is empty."),
+      return element("table", { class: "live-memory" }, element("caption", {}, lines.length ? "Memory: the pictures so far, each with its key" : "Memory is empty."),
         element("thead", {}, element("tr", {}, head)), element("tbody", {}, lines), room && element("tfoot", { "aria-hidden": "true" }, room));
     }
 
@@ -85,22 +85,24 @@
       return [String(i + 1), drawn];
     }
 
-    /** What the weights retrieve, in words. */
-    function blend(w) {
-      const parts = [...w].flatMap((share, i) => (share > 0.02 ? [[share, `key ${i + 1}`]] : []));
-      if (parts.length === 1) return parts[0][1];
-      return parts.map(([share, name]) => `${percent(share)} of ${name}`).join(" and ");
-    }
+    /** The entries that the weights pick: [[share, number], ...]. */
+    const picked = (w) => [...w].flatMap((share, i) => (share > 0.02 ? [[share, i + 1]] : []));
+
+    /** As in a sentence: "picture 1", "pictures 2 and 5". */
+    const pictures = (all) => (all.length > 1 ? `pictures ${all.slice(0, -1).join(", ")} and ${all[all.length - 1]}` : `picture ${all[0]}`);
 
     /** What happens at the step, in the order in which it is to be read. */
     function says() {
-      const { k_w, k_r, g, w } = trace.steps[step], term = (name) => element("b", {}, `${name}: `);
-      if (step === STEPS) return [["No picture is left. From all that it retrieved, the controller answers."]];
-      const now = [term("picture"), shown(album.pictures[ids[step]], album.pictures[ids[step]].name), step ? " is compared with each picture in memory." : " is the first."];
-      const writes = [term("key"), "from what it retrieved before this step, the controller writes key ", ...numbered(k_w, step), " next to the picture. It never sees the picture."];
-      if (!step) return [writes, now];
-      return [writes, now, [term("weights"), "the most alike picture gets nearly all; together 100 %. Confidence depends on one picture alone."],
-        [term("gate"), `the weights retrieve ${blend(w)}. Of this the gate lets ${percent(g)} through: `, strip(k_r.subarray(0, k_w.length)), ` with confidence ${percent(k_r[k_w.length])}.`]];
+      const { k_w, k_r, g, w, c } = trace.steps[step], term = (name) => element("b", {}, `${name}: `);
+      if (step === STEPS) return [["No picture is left. From all that it received, the controller answers."]];
+      const writes = [term("key"), "the controller writes key ", ...numbered(k_w, step)];
+      const now = [term("picture"), shown(album.pictures[ids[step]], album.pictures[ids[step]].name)];
+      if (!step) return [writes, [...now, " is the first. It is stored next to the key."]];
+      const found = picked(w), sure = w.reduce((sum, share, i) => sum + share * c[i], 0), gist = sure > 0.9 ? ", a match" : sure < 0.1 ? ", no match" : "";
+      const keys = found.length === 1 ? `key ${found[0][1]}` : found.map(([share, n]) => `${percent(share)} of key ${n}`).join(" and ");
+      return [writes, [...now, ` is most like ${pictures(found.map(([, n]) => n))} in memory.`],
+        [term("confidence"), `${percent(sure)}${gist}.`],
+        [term("received"), `${keys}, and this confidence. `, g < 0.95 ? `The controller lets ${percent(g)} of both in: ` : "", strip(k_r.subarray(0, k_w.length))]];
     }
 
     const named = (t) => `${t} of ${STEPS + 1}: ${place(t - 1)}`;

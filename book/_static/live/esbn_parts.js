@@ -60,5 +60,20 @@
     return { table: element("table", { class: "live-problem" }, body), cells, tell };
   }
 
-  Object.assign(ESBN, { STEPS, album, laboratory, percent, bar, shown, place, strip, board });
+  /** Choice i (from 0) of a problem as a button with `what` in it; its number and `more` are below. */
+  const option = (i, name, what, press, { right, chosen, closed }, ...more) => element("div", { class: "game-choice" },
+    Live.button(what, press, { class: right ? "game-right" : null, "aria-pressed": String(chosen), "aria-disabled": String(closed), "aria-label": `${i + 1}: ${name}` }),
+    element("kbd", {}, String(i + 1)), more.flat());
+
+  /** Keys 1 to 4 choose, and Enter goes on, where the figure is in view and the focus nowhere else. */
+  function byKeys(box, choose, next) {
+    document.addEventListener("keydown", (event) => {
+      const idle = document.activeElement === document.body, { top, bottom } = box.getBoundingClientRect();
+      if (!(idle || box.contains(document.activeElement)) || event.ctrlKey || event.metaKey || event.altKey || bottom < 0 || top > innerHeight) return;
+      if ("1234".includes(event.key)) choose(Number(event.key) - 1);
+      else if (event.key === "Enter" && idle) next();
+    });
+  }
+
+  Object.assign(ESBN, { STEPS, album, laboratory, percent, bar, shown, place, strip, board, option, byKeys });
 })();

@@ -5,27 +5,14 @@
   const { add, argmax, rows, softmax } = Arithmetic;
   const { ROW, ASKED, STEPS, place } = ESBN;
   const FIRST = 300; // number of the problem before the first
-  const WIDTH = 340, HEIGHT = 260, MARGIN = 16, APART = 22; // APART: between numbered points that nobody moved
+  const WIDTH = 340, HEIGHT = 260, MARGIN = 16, APART = 22; // APART: between numbers, and from them to keys
   const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
-  const GROUPS = { "the rows": range(0, ASKED), "row 1": range(0, ROW), "all nine": range(0, STEPS) };
+  const GROUPS = { "the rows": range(0, ASKED), "row 1": range(0, ROW) };
   const ROLES = [
-    { name: "first", title: "row 1", shape: "circle" },
-    { name: "second", title: "row 2", shape: "square" },
-    { name: "before", title: "choices up to the correct one", shape: "triangle" },
-    { name: "after", title: "choices after it", shape: "diamond" },
+    { name: "first", title: "row 1", shape: (r) => `m${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0z` },
+    { name: "second", title: "row 2", shape: (r) => `m${-0.9 * r},${-0.9 * r}h${1.8 * r}v${1.8 * r}h${-1.8 * r}z` },
   ];
-  const SHAPES = {
-    circle: (r) => `m${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0z`,
-    square: (r) => `m${-0.9 * r},${-0.9 * r}h${1.8 * r}v${1.8 * r}h${-1.8 * r}z`,
-    triangle: (r) => `m0,${-1.3 * r}l${1.2 * r},${2.1 * r}h${-2.4 * r}z`,
-    diamond: (r) => `m0,${-1.3 * r}l${1.3 * r},${1.3 * r}l${-1.3 * r},${1.3 * r}l${-1.3 * r},${-1.3 * r}z`,
-  };
-
-  /** What a step is in a problem. The key of step t depends on the steps before it alone. */
-  function role(ids, t) {
-    if (t < ASKED) return ROLES[t < ROW ? 0 : 1];
-    return ROLES[ASKED + ESBN.solve(ids).answer < t ? 3 : 2];
-  }
+  const role = (t) => ROLES[t < ROW ? 0 : 1];
 
   /** For `ESBN.run`: each key is moved when it is written. */
   const editing = (moves) => (t, keys) => keys.map((key, i) => (i === t - 1 && moves[i] ? add(key, moves[i]) : key));
@@ -35,8 +22,8 @@
     const axes = rows(both), plane = { centre: centre.data, axes }, all = rows(points), { training } = weights.facts;
     const cloud = training.map((_, p) => all.slice(p * STEPS, (p + 1) * STEPS));
     const told = status(), problem = element("div"), back = element("g");
-    const own = range(0, STEPS).map((t) => element("g", { role: "button", tabindex: 0, class: "live-point" },
-      element("line", { stroke: "currentColor" }), element("path"), element("text", { "text-anchor": "middle", dy: "0.35em" }, String(t + 1))));
+    const own = range(0, ASKED).map((t) => element("g", { role: "button", tabindex: 0, class: "live-point" },
+      element("line", { stroke: "currentColor" }), element("circle", { r: 5, fill: "none", stroke: "currentColor" }), element("path"), element("text", { "text-anchor": "middle", dy: "0.35em" }, String(t + 1))));
     const label = "Keys in the plane of their two principal components. Numbered points are the keys of this problem: arrow keys move them.";
     const svg = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", class: "live-plane", "aria-label": label },
       element("rect", { x: 0.5, y: 0.5, width: WIDTH - 1, height: HEIGHT - 1, class: "live-frame" }), back,
@@ -76,24 +63,27 @@
         return [low - room, high + room];
       });
       back.replaceChildren(...ROLES.map((each) => {
-        const marks = cloud.flatMap((its, p) => steps.filter((t) => role(training[p], t) === each).map((t) => `M${where(its[t]).join()}${SHAPES[each.shape](2.4)}`));
+        const marks = cloud.flatMap((its) => steps.filter((t) => role(t) === each).map((t) => `M${where(its[t]).join()}${each.shape(2.4)}`));
         return element("path", { d: marks.join(""), class: `live-role-${each.name}` });
       }));
     }
 
-    /** Where the numbered points are drawn: at their keys, but those that nobody moved make room for each other. */
+    /** Where the numbers are drawn: on keys that the reader moved, else next to their keys, which stay visible. */
     function spread() {
-      const spots = own.map((_, t) => { const [x, y] = where(point(t)); return [inside(x, WIDTH), inside(y, HEIGHT)]; });
+      const keys = own.map((_, t) => { const [x, y] = where(point(t)); return [inside(x, WIDTH), inside(y, HEIGHT)]; }), spots = [...keys];
       const free = steps.filter((t) => !moves[t]);
-      for (let turn = 0; turn < 60; turn++) for (const s of free) for (const t of free) {
-        if (s >= t) continue;
-        let [x, y] = apart(spots[t], spots[s]);
+      /** Move a number away from a place. */
+      function push(s, place, by) {
+        let [x, y] = apart(spots[s], place);
         const far = Math.hypot(x, y);
-        if (far >= APART) continue;
-        if (far < 0.5) [x, y] = [Math.cos(s + 2 * t), Math.sin(s + 2 * t)];
-        const push = (APART - far) / 2 / Math.hypot(x, y);
-        spots[s] = [inside(spots[s][0] - push * x, WIDTH), inside(spots[s][1] - push * y, HEIGHT)];
-        spots[t] = [inside(spots[t][0] + push * x, WIDTH), inside(spots[t][1] + push * y, HEIGHT)];
+        if (far >= APART) return;
+        if (far < 0.5) [x, y] = [Math.cos(2 * s + 1), Math.sin(2 * s + 1)];
+        const step = (by * (APART - far)) / Math.hypot(x, y);
+        spots[s] = [inside(spots[s][0] + step * x, WIDTH), inside(spots[s][1] + step * y, HEIGHT)];
+      }
+      for (let turn = 0; turn < 60; turn++) for (const s of free) {
+        for (const t of free) push(s, keys[t], 1);
+        for (const t of free) if (t !== s) push(s, spots[t], 0.5);
       }
       return spots;
     }
@@ -102,13 +92,14 @@
     function place_points() {
       const spots = spread();
       own.forEach((mark, t) => {
-        const at = point(t), [x, y] = where(at), { name, shape } = role(ids, t), [u, v] = spots[t];
+        const at = point(t), [x, y] = where(at), { name, shape } = role(t), [u, v] = spots[t];
         mark.setAttribute("transform", `translate(${u} ${v})`);
-        for (const [key, value] of [["x2", inside(x, WIDTH) - u], ["y2", inside(y, HEIGHT) - v]]) mark.firstChild.setAttribute(key, value);
+        const [dx, dy] = [inside(x, WIDTH) - u, inside(y, HEIGHT) - v];
+        for (const [part, key, value] of [["line", "x2", dx], ["line", "y2", dy], ["circle", "cx", dx], ["circle", "cy", dy]]) mark.querySelector(part).setAttribute(key, value);
         mark.setAttribute("class", `live-point live-role-${name}`);
         mark.style.display = steps.includes(t) ? "block" : "none"; // a finger cannot drag what is inline
         mark.setAttribute("aria-label", `Key of step ${t + 1} (${place(t)}), at ${at.map((v) => v.toFixed(1)).join(", ")}. Arrow keys move it.`);
-        mark.querySelector("path").setAttribute("d", `M0,0${SHAPES[shape](9)}`);
+        mark.querySelector("path").setAttribute("d", `M0,0${shape(9)}`);
       });
     }
 
@@ -139,7 +130,11 @@
         mark.setPointerCapture(event.pointerId);
       });
       mark.addEventListener("pointermove", (event) => { if (grip) shift(t, apart(under(event).map((v, i) => v + grip[i]), point(t))); });
-      for (const end of ["pointerup", "pointercancel"]) mark.addEventListener(end, () => { grip = null; });
+      for (const end of ["pointerup", "pointercancel"]) mark.addEventListener(end, () => {
+        const spots = spread(), met = steps.find((s) => s !== t && Math.hypot(...apart(spots[s], spots[t])) < APART / 2);
+        if (grip && moves[t] && met !== undefined) shift(t, apart(point(met), point(t))); // dropped on a number: onto its key
+        grip = null;
+      });
       mark.addEventListener("keydown", (event) => {
         const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
         if (!way && event.key !== "Escape") return;
@@ -154,13 +149,13 @@
 
     /** The legend has the roles of those keys that are shown. */
     function explain() {
-      terms.forEach((term, i) => { term.hidden = i >= 2 ? steps.length <= ASKED : i === 1 && steps.length <= ROW; });
+      terms[1].hidden = steps.length <= ROW;
     }
 
     const terms = ROLES.map(({ name, title, shape }) => element("span", {},
-      element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("path", { d: `M0,0${SHAPES[shape](5)}`, class: `live-role-${name}` })), title));
+      element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("path", { d: `M0,0${shape(5)}`, class: `live-role-${name}` })), title));
     const legend = element("p", { class: "live-legend" }, terms);
-    const help = element("p", { class: "live-note" }, "Small: keys of 40 training problems. Numbered: keys of this problem, written at these steps. Drag one, or use the arrow keys (Shift: farther, Escape: back).");
+    const help = element("p", { class: "live-note" }, "Small: keys of 40 training problems, far off where the second picture resembles the first. Rings: keys of this problem, with the steps at which they are written. Drag a number, or use the arrow keys (Shift: farther, Escape: back). Later keys may move along.");
     box.append(told, element("div", { class: "live-controls" }, group, button("Put all keys back", () => { moves = {}; ask(); }), button("Another problem", pose)),
       element("div", { class: "live-columns live-halves" }, element("div", {}, svg, legend), element("div", {}, problem, help)));
     explain();

@@ -33,12 +33,13 @@
     return Object.fromEntries([...Object.entries(CURVES).map(made), ["smooth", own]]);
   }
 
-  /** A drawing with points to move. The figure gives `lines`, which returns [name, values, kind, late] from x = N + 1 on; `extra`, which returns more to draw behind them; and `changed`, called with the reader's points.
-      Returns {all, svg, values, truth, draw, use}: `use(values, truth)` puts other points there. */
-  function plot({ facts, lines, extra = () => [], changed, usual = USUAL }) {
+  /** A drawing with points to move. The figure gives `lines`, which returns [name, values, kind, late] from the first step on; `extra`, which returns more to draw behind them; and `changed`, called with the reader's points.
+      With `fixed`, which returns points that nobody moves, the reader's points are the steps that follow these; else the steps follow the reader's.
+      Returns {all, svg, values, truth, draw, use, locked}: `use(values, truth)` puts other points there; while locked, none moves. */
+  function plot({ facts, lines, extra = () => [], changed, usual = USUAL, fixed = () => [] }) {
     const { steps, largest } = facts, svg = element("svg", { class: "live-plot", role: "group" });
     const behind = element("g"), dots = element("g"), sheet = element("rect", { class: "live-sheet" });
-    const all = element("div", { class: "live-canvas" }, svg), own = { all, svg, draw, use, values: [], truth: null };
+    const all = element("div", { class: "live-canvas" }, svg), own = { all, svg, draw, use, values: [], truth: null, locked: false };
     svg.append(behind, sheet, dots);
     let scale, range = usual, dragging = false;
 
@@ -56,27 +57,28 @@
     }
 
     function draw() {
-      const N = own.values.length, last = N + steps, given = lines(), truth = own.truth ? [["", own.truth.slice(N), "truth"]] : [];
-      if (!dragging) range = reach([...own.values, ...[...given, ...truth].flatMap(([, values]) => Array.from(values))]);
+      const known = fixed(), F = known.length, N = own.values.length, begun = F || N, last = begun + steps;
+      const given = lines(), truth = own.truth ? [["", own.truth.slice(begun), "truth"]] : [];
+      if (!dragging) range = reach([...known, ...own.values, ...[...given, ...truth].flatMap(([, values]) => Array.from(values))]);
       const width = Math.max(250, Math.min(720, all.clientWidth)), height = Math.max(250, Math.min(330, 0.5 * width));
       const left = 34, top = 8, bottom = height - 36, right = width - 6, across = (right - left) / last, [low, high] = range;
       const x = (i) => left + (i - 0.5) * across, y = (v) => bottom - ((v - low) / (high - low)) * (bottom - top);
       const path = (from, values) => Array.from(values, (v, i) => `${i ? "L" : "M"}${x(from + i).toFixed(1)} ${y(v).toFixed(1)}`).join("");
       scale = {
-        left, top, bottom, right, x, y, path, N,
-        place: (px) => Math.round((px - left) / across + 0.5), value: (py) => low + ((bottom - py) / (bottom - top)) * (high - low),
+        left, top, bottom, right, x, y, path, N, F, begun,
+        place: (px) => Math.round((px - left) / across + 0.5) - F, value: (py) => low + ((bottom - py) / (bottom - top)) * (high - low),
       };
-      set(svg, { viewBox: `0 0 ${width} ${height}`, width, height, "aria-label": `${N} points that you can move, and how the curve goes on` });
-      set(sheet, { x: left, y: top, width: x(N + 0.5) - left, height: bottom - top });
+      set(svg, { viewBox: `0 0 ${width} ${height}`, width, height, "aria-label": F ? `${F} points of a curve, and ${N} that you move to where it goes on` : `${N} points that you can move, and how the curve goes on` });
+      set(sheet, { x: x(F + 0.5), y: top, width: x(F + N + 0.5) - x(F + 0.5), height: bottom - top });
       // A drawing in a drawing cuts off what goes beyond the axes.
       const inside = element("svg", { x: 0, y: top, width, height: bottom - top, viewBox: `0 ${top} ${width} ${bottom - top}` });
       inside.append(...extra(scale), ...[...truth, ...given].map(([, values, kind, late]) =>
-        element("path", { class: `live-curve live-${kind}${late ? " live-late" : ""}`, d: path(N + 1, values) })));
-      behind.replaceChildren(...axes(low, high, across), inside, ...names(given));
+        element("path", { class: `live-curve live-${kind}${late ? " live-late" : ""}`, d: path(begun + 1, values) })));
+      behind.replaceChildren(...axes(low, high, across), inside, ...known.map((v, i) => element("circle", { class: "live-known", r: 4, cx: x(i + 1), cy: y(v) })), ...names(given));
       while (dots.childNodes.length > N) dots.lastChild.remove();
       while (dots.childNodes.length < N) dots.append(dot(dots.childNodes.length));
       dots.childNodes.forEach((each, i) => set(each, {
-        cx: x(i + 1), cy: y(own.values[i]), "aria-valuenow": own.values[i].toFixed(3), "aria-valuetext": shown(own.values[i]),
+        cx: x(F + i + 1), cy: y(own.values[i]), "aria-label": `point at x = ${F + i + 1}`, "aria-valuenow": own.values[i].toFixed(3), "aria-valuetext": shown(own.values[i]),
         "aria-valuemin": Math.min(low, own.values[i]), "aria-valuemax": Math.max(high, own.values[i]),
       }));
     }
@@ -93,23 +95,23 @@
     }
 
     function axes(low, high, across) {
-      const { left, top, bottom, right, x, y, N } = scale, step = round((high - low) / 8), first = Math.ceil(low / step - 1e-9);
-      const ticks = places(first, Math.floor(high / step + 1e-9) - first + 1).map((count) => step * count), border = x(N + 0.5);
+      const { left, top, bottom, right, x, y, F, begun } = scale, step = round((high - low) / 8), first = Math.ceil(low / step - 1e-9);
+      const ticks = places(first, Math.floor(high / step + 1e-9) - first + 1).map((count) => step * count), border = x(begun + 0.5);
       const number = (v) => String(Number(v.toPrecision(3))).replace("-", "−");
       return [
         element("rect", { class: "live-given", x: left, y: top, width: border - left, height: bottom - top }),
         ...ticks.map((v) => element("line", { class: "live-rule", x1: left, x2: right, y1: y(v), y2: y(v) })),
         ...ticks.map((v) => text(left - 5, y(v) + 4, number(v), { "text-anchor": "end" })),
-        ...places(1, N + steps).filter((i) => i % (across < 20 ? 4 : 2) === 0).map((i) => text(x(i), bottom + 14, String(i))),
-        text((left + border) / 2, bottom + 32, border - left < 200 ? "your points" : "your points: drag them, or draw"),
-        text((border + right) / 2, bottom + 32, "how it goes on"),
+        ...places(1, begun + steps).filter((i) => i % (across < 20 ? 4 : 2) === 0).map((i) => text(x(i), bottom + 14, String(i))),
+        text((left + border) / 2, bottom + 32, F ? `${F} points` : border - left < 200 ? "your points" : "your points: drag them, or draw"),
+        text((border + right) / 2, bottom + 32, F ? "draw how it goes on" : "how it goes on"),
       ];
     }
 
     // ---------------------------------------------------------------------------------------- moving points
 
     const dot = (i) => element("circle", {
-      class: "live-point", r: 6, tabindex: "0", role: "slider", "aria-orientation": "vertical", "aria-label": `point at x = ${i + 1}`,
+      class: "live-point", r: 6, tabindex: "0", role: "slider", "aria-orientation": "vertical",
       onkeydown: (event) => nudge(event, i),
     });
 
@@ -119,7 +121,7 @@
     function nudge(event, i) {
       const up = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 5, PageDown: -5 }[event.key];
       const to = up ? own.values[i] + up * unit() : { Home: range[0], End: range[1] }[event.key];
-      if (to === undefined || Math.abs(to) > largest) return;
+      if (own.locked || to === undefined || Math.abs(to) > largest) return;
       event.preventDefault();
       put([[i, to]]);
     }
@@ -134,7 +136,7 @@
     /** Press on a point to move it, or beside one to draw through all that the pointer comes past. */
     svg.addEventListener("pointerdown", (event) => {
       const held = [...dots.childNodes].indexOf(event.target);
-      if (dragging || event.button || (held < 0 && event.target !== sheet)) return;
+      if (dragging || own.locked || event.button || (held < 0 && event.target !== sheet)) return;
       let before = null;
       const move = ({ clientX, clientY }) => {
         const box = svg.getBoundingClientRect(), v = scale.value(Math.max(scale.top, Math.min(scale.bottom, clientY - box.top)));

@@ -3,9 +3,9 @@
   "use strict";
   const { element, button, status, figure, load } = Live;
   const { argmax } = Arithmetic;
-  const { ASKED, shown } = ESBN;
+  const { ASKED, shown, option, byKeys } = ESBN;
   const PLAYERS = { you: "You", esbn: "ESBN", lstm: "LSTM" };
-  const ROUND = 10, CHANCE = "2.5", BREAK = "\u200B"; // where a line may end
+  const ROUND = 10, ENOUGH = 7, CHANCE = "2.5", BREAK = "\u200B"; // where a line may end
   const HINT = "Choose a picture, or press its number. Then you see what the networks chose.";
   const ABOUT = "The LSTM is a standard recurrent network, and the ESBN is the first network of this book. Both run in this page. Both were trained on five other pictures.";
 
@@ -24,6 +24,7 @@
     const [you, esbn, lstm] = Object.keys(PLAYERS).map((name) => score[name].filter(Boolean).length);
     return [
       element("strong", {}, `In ten problems you found ${you}, the ESBN ${esbn} and the LSTM ${lstm}. Guessing finds ${CHANCE} on average.`),
+      you < ENOUGH ? " Do not mind: both networks had been trained on such puzzles, and you began without." : "",
       " One rule solves them all: choose the picture of the first row that the second row lacks. It only asks which pictures are the same, and says nothing about any of them. That is why it works for new ones. How can a network come to such a rule? ",
       element("a", { href: "../notebooks/start_here.html" }, "The tour"), " tells it in ten minutes, and ",
       element("a", { href: "parts/esbn.html" }, "the first part"), " in full.",
@@ -67,11 +68,7 @@
       const focused = [...choices.children].indexOf(document.activeElement?.closest(".game-choice"));
       choices.replaceChildren(...ids.slice(ASKED).map((id, i) => {
         const by = Object.keys(PLAYERS).filter((name) => chosen && chosen[name] === i);
-        return element("div", { class: "game-choice" },
-          button(shown(album.pictures[id]), () => choose(i), {
-            class: open && i === answer ? "game-right" : null, "aria-pressed": String(chosen?.you === i),
-            "aria-disabled": String(Boolean(chosen)), "aria-label": `${i + 1}: ${names[ASKED + i]}`,
-          }), element("kbd", {}, String(i + 1)),
+        return option(i, names[ASKED + i], shown(album.pictures[id]), () => choose(i), { right: open && i === answer, chosen: chosen?.you === i, closed: Boolean(chosen) },
           by.map((name) => element("span", { class: `game-by game-${name}` }, PLAYERS[name] + (open ? mark(i) : ""))));
       }));
       if (!chosen) choices.append(element("p", { class: "live-note" }, HINT));
@@ -90,12 +87,7 @@
       next.style.visibility = open ? "visible" : "hidden";
     }
 
-    document.addEventListener("keydown", (event) => {
-      const free = document.activeElement === document.body || box.contains(document.activeElement), { top, bottom } = box.getBoundingClientRect();
-      if (!free || event.ctrlKey || event.metaKey || event.altKey || bottom < 0 || top > innerHeight) return;
-      if ("1234".includes(event.key)) choose(Number(event.key) - 1);
-      else if (event.key === "Enter" && document.activeElement === document.body && next.style.visibility === "visible") play();
-    });
+    byKeys(box, choose, () => { if (next.style.visibility === "visible") play(); });
     box.append(told, element("div", {}, board, choices), element("div", { class: "game-side" }, tiles, next), about);
     play();
     const ready = Promise.all([load("esbn"), load("esbn_lstm")]).then((parcels) => ESBN.laboratory(album, ...parcels));

@@ -18,7 +18,7 @@
   function start(box, { tensors, facts: { objects } }) {
     const images = rows({ shape: [tensors.images.data.length / tensors.images.shape[0]], data: tensors.images.data }).map((v) => v.map((p) => 1 - p / 255));
     const places = objects[0].length, z = rows(tensors.z), names = "ABCDE";
-    const now = { problem: 0, relation: "fixed", share: 0 }, told = status(), board = element("tbody"), head = element("tr");
+    const now = { problem: 0, relation: "learned", share: 0 }, told = status(), board = element("tbody"), head = element("tr");
     const table = element("table", { class: "live-map" }, element("thead", {}, head), board);
 
     function draw() {

@@ -25,13 +25,16 @@ BINDING = (  # name, title, trained network
 EPISODES = 50  # of triplets, in which the stroke is searched
 INKED = 0.2  # how much more often machine 2's red digits have ink at a pixel of the stroke
 PROBABILITIES, COSTS = (0.6, 0.3, 0.1), (1.0, 2.0, 4.0)  # of a choice among three machines
+CURVE = {"answers": (0.0, 1.0, 3.0), "rate": 1.5}  # a cost that is not linear: exp(rate times the answer)
 DRAWS = 400
+PAIR = {"means": (0.0, 3.0), "eta": (1.0, 1.0), "item": 3.0, "variance": 1.0}  # two machines of one number
 SHOWN = (3, 8, 10, 5)  # test episodes of sprites: no two pairs of the same shapes
 
 
 def parcel(part: str = "memory") -> Parcel:
-    """The parcel "memory" to write digits into, "binding" of two networks, "sprites" or "choice"."""
-    return {"memory": memory, "binding": binding, "sprites": sprites, "choice": choice}[part]()
+    """The parcel "memory" to write digits into, "binding" of two networks, "sprites", "choice" or "product"."""
+    parts = {"memory": memory, "binding": binding, "sprites": sprites, "choice": choice, "product": product}
+    return parts[part]()
 
 
 def memory() -> Parcel:
@@ -100,4 +103,9 @@ def sprites() -> Parcel:
 def choice() -> Parcel:
     """Random numbers for a choice among three machines, their probabilities and costs."""
     gumbel = draw_all({"gumbel": (DRAWS, len(COSTS))}, torch_rng(1, "gumbel"))["gumbel"]
-    return Parcel({"gumbel": gumbel}, {"p": PROBABILITIES, "costs": COSTS})
+    return Parcel({"gumbel": gumbel}, {"p": PROBABILITIES, "costs": COSTS, "curve": CURVE})
+
+
+def product() -> Parcel:
+    """Two machines of one number, their noise, and an item."""
+    return Parcel({}, PAIR)
