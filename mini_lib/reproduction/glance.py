@@ -215,12 +215,12 @@ KANERVA = (
         ),
     ),
     Group(
-        "Three digits, our smaller task (Figure 2)",
+        "Three digits, our smaller task (Figure 2). Loss: lower is better",
         "kanerva/3_binding",
         _binding(", small"),
     ),
     Group(
-        "Three digits, larger task: one machine of 60 columns or two of 30 (Figure 2)",
+        "Three digits, larger task: one machine of 60 columns or two of 30. Loss: lower is better",
         "kanerva/3_binding",
         (
             *_binding(""),
@@ -233,7 +233,7 @@ KANERVA = (
         ),
     ),
     Group(
-        "The same, with our balance term: machines are to be used equally often",
+        "The same, with our balance term",
         "kanerva/3_binding",
         _binding(", balanced at first"),
     ),

@@ -50,7 +50,9 @@ def line(name: str, gains: Sequence[float], word: str | None = None, no_axis: st
     """The gains of the bottleneck by seed; the word is that of their interval where none is given."""
     found = interval(gains)
     word = word or decided(found)
-    told = "" if no_axis else f"{points(found.mean)} ({points(found.low)} to {points(found.high)})"
+    told = (
+        "" if no_axis else f"{points(found.mean)}<small>{points(found.low)} to {points(found.high)}</small>"
+    )
     half = 50 * (found.high - found.low)
     marks = {0.0: "no gain", 100 * MATTERS: "matters"}
     runs = [[100 * each for each in gains]]

@@ -71,7 +71,7 @@ def test_what_is_said_of_the_numbers_is_so(page, found):
 def test_a_line_has_its_interval_on_the_axis_that_all_share():
     gains = [0.2, 0.3, 0.4]
     made = line("a", gains)
-    assert made.ours == f"{points(fmean(gains))} (5 to 55)<small>3 seeds</small>"
+    assert made.ours == f"{points(fmean(gains))}<small>5 to 55</small><small>3 seeds</small>"
     assert (made.word, made.verdict) == ("unclear", "unclear")
     for end in (*AXIS, 0):
         assert f">{end:g}</text>".replace("-", "−") in made.strip
