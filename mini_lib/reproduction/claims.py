@@ -2,14 +2,14 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from mini_lib.errors import check_names, unknown_name_error
-from mini_lib.reproduction.cells import TUTORIAL, Cell
+from mini_lib.reproduction.cells import TUTORIAL, Cell, size_and_name
 from mini_lib.reproduction.comparison import Comparison, counted
 from mini_lib.reproduction.judgement import (
     KINDS,
@@ -44,6 +44,9 @@ class Claim:
     control: bool = (
         False  #: whether it is a control of ours: where it is not reproduced, no claim on its tables is.
     )
+    presumes: str = ""  #: the claim without which there is nothing to test.
+    otherwise: str = ""  #: what is said where that claim is not reproduced.
+    given: Sequence[str] = ()  #: variants in which it is so by construction; it is not judged there.
 
     @property
     def paper(self) -> str:
@@ -66,6 +69,11 @@ class Judgement(NamedTuple):
     scale: str  #: "paper", the name of a smaller one, or an interpretation's, such as "tutorial, balanced at first".
     verdict: str  #: one of `judgement.WORDS`.
     detail: str  #: the figures behind it.
+
+    @property
+    def untestable(self) -> bool:
+        """Whether what the claim presumes is not reproduced, so that there is nothing to test."""
+        return bool(self.claim.otherwise) and self.detail.endswith(self.claim.otherwise)
 
 
 @cache
@@ -105,7 +113,8 @@ def judge(
             suffix = "" if scale == "paper" else f"/{scale}"
             own = {cell: compared.get(f"{cell}{suffix}") for cell in claim.cells()}
             numbers = [each and each.number for each in own.values()]
-            if all(own.values()) and numbers not in before:
+            given = size_and_name(scale)[1] in claim.given
+            if all(own.values()) and numbers not in before and not given:
                 before.append(numbers)
                 judgements.append(_judge(claim, scale, own))
     return _with_controls(judgements)
@@ -144,7 +153,11 @@ def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison]) -> Judg
 
 
 def _with_controls(judgements: list[Judgement]) -> list[Judgement]:
-    """A claim that is reproduced where a control of ours on one of its tables is not may hold for another reason."""
+    """A claim that is reproduced where a control of ours on one of its tables is not may hold for another reason.
+
+    Where the claim that it presumes is not reproduced it is unclear: there is nothing to test.
+    """
+    words = {(each.claim.id, each.scale): each.verdict for each in judgements}
     failed = [each for each in judgements if each.claim.control and each.verdict == NOT_REPRODUCED]
     found = []
     for each in judgements:
@@ -158,6 +171,9 @@ def _with_controls(judgements: list[Judgement]) -> list[Judgement]:
                 f"{each.detail}; but our control on the same table is not reproduced: {', '.join(against)}"
             )
             each = each._replace(verdict=NOT_REPRODUCED, detail=detail)
+        premise = words.get((each.claim.presumes, each.scale), REPRODUCED)
+        if premise != REPRODUCED and each.verdict != NOT_RUN:
+            each = each._replace(verdict=UNCLEAR, detail=f"{each.detail}; but {each.claim.otherwise}")
         found.append(each)
     return found
 

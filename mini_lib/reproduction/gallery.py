@@ -22,7 +22,6 @@ WIDTH = 1200  # pixels of a picture, at most
 GAP = 24  # pixels between panels
 # Of the two pictures of a panel, that for a light page.
 PICTURE = re.compile(r"""<img src="data:image/png;base64,([^"]+)"(?! alt="[^"]*" width="\d+" class='dark')""")
-LONG_FORMULA = re.compile(r"\$[^$]{40,}\$:? *")  # wider than a card
 FINDING = re.compile(r"<strong>(.*?)</strong>", re.DOTALL)
 
 
@@ -105,9 +104,9 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
     (folder / "gallery").mkdir(parents=True)
     parts = [
         "# Gallery",
-        "The figures of the papers as this book draws them, each with what it shows in our networks, in bold."
-        " Select a picture to enlarge it, or its number to see it in its chapter. The paper on functions has tables"
-        " only, so what its networks do is drawn.",
+        "The figures of the four papers as this book draws them, with the papers' numbers. Select a picture to"
+        " enlarge it and to read what it shows in our networks, or its number to see it in its chapter. The paper on"
+        " function learning has no figures, so these drawings are ours.",
     ]
     for title, ledger in ledgers:
         drawn, cards, rows = {}, [], figure_rows(ledger)
@@ -149,10 +148,11 @@ def _card(rows: list[Row], drawn: Drawn, picture: str) -> str:
     names = " and ".join(row.number for row in rows)
     if len(rows) > 1:
         names = "Figures " + names.replace("Figure ", "")
-    differs = " ".join(dict.fromkeys(f"*{row.differs}*" for row in rows if row.differs))
+    if not names.startswith("Figure"):
+        names = f"On “{names.partition(',')[0]}”"
+    differs = dict.fromkeys(f"*{row.differs}*" for row in rows if row.differs)
     seen = f'<button type="button" title="Enlarge">![{names}]({picture})</button>'
-    what = " ".join(LONG_FORMULA.sub("", row.what).strip() for row in rows)
-    told = f'<a href="{link}">{names}</a>. {what[:1].upper()}{what[1:]} <strong>{drawn.finding}</strong>'
-    parts = [seen, *([differs] if differs else []), told]
-    inner = "\n\n".join(parts)
-    return f":::{{div}} gallery-entry\n{inner}\n:::"
+    what = rows[0].drawn or " ".join(row.what for row in rows)
+    told = f'<p class="told">{drawn.finding}</p>'
+    parts = [seen, f'**<a href="{link}">{names}</a>. {what}**', *differs, told]
+    return ":::{div} gallery-entry\n" + "\n\n".join(parts) + "\n:::"

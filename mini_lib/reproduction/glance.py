@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mini_lib.reproduction.claims import Judgement
+from mini_lib.esbn.tasks import TASKS
+from mini_lib.reproduction.claims import Judgement, level_mean
 from mini_lib.reproduction.comparison import Comparison, counted
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, REPRODUCED, UNCLEAR
 
@@ -15,24 +16,32 @@ SEEN = HELD | {REPRODUCED: "seen", NOT_REPRODUCED: "not seen"}
 # The words for a number of a network that may not be the authors'.
 AGREES = {REPRODUCED: "agrees", NOT_REPRODUCED: "differs", UNCLEAR: UNCLEAR, NOT_RUN: NOT_RUN}
 AT_CHANCE = 1.0  # points from chance within which a score counts as chance
-WIDTH, HEIGHT = 160, 30  # of a strip of dots
+WIDTH, HEIGHT, EDGE = 180, 42, 14  # of a strip of dots, and from where to where its axis goes
+AXIS = 30  # the height of the axis; numbers stand below
 
 
-class Reported(NamedTuple):
-    """Lines of a table that compare reported numbers with ours, under a heading."""
+class Entry(NamedTuple):
+    """A line that compares a reported number with ours."""
 
-    heading: str
-    entries: tuple[tuple[str, str], ...]  #: what each is in words, and its id.
-    chance: float | None = None  #: the score of a guess.
+    name: str  #: of the network.
+    id: str  #: of the entry.
 
 
 class Stated(NamedTuple):
-    """A line of a table that sets a statement of a paper next to small networks."""
+    """A line that sets a statement of a paper next to our runs."""
 
     words: str  #: the statement.
     claim: str  #: its id.
     #: One or two means that decide it: what each is, and its id. It is judged on the networks of the last.
     shown: tuple[tuple[str, str], ...]
+
+
+class Group(NamedTuple):
+    """Lines under a heading."""
+
+    heading: str
+    chapter: str  #: the notebook that shows them, such as "esbn/1_tasks".
+    lines: tuple[Entry | Stated, ...]
 
 
 @dataclass(frozen=True)
@@ -48,60 +57,73 @@ class Line:
     said: str = ""  #: what stands beside the word.
 
 
+SHOWS = "esbn/3_what_carries_over"
 ESBN = (
-    Reported(
+    Group(
         "Same/different, trained on 2 of 100 pictures",
+        SHOWS,
         (
-            ("ESBN + TCN", "esbn.table9/ESBN + TCN/m=98"),
-            ("ESBN", "esbn.table9/ESBN/m=98"),
-            ("ESBN + TCN without confidence", "esbn.table19/Same/different/m=98"),
-            ("best rival in the paper: Transformer + TCN", "esbn.table9/Transformer + TCN/m=98"),
+            Entry("ESBN + TCN", "esbn.table9/ESBN + TCN/m=98"),
+            Entry("ESBN", "esbn.table9/ESBN/m=98"),
+            Entry("ESBN + TCN without confidence", "esbn.table19/Same/different/m=98"),
+            Entry("best rival in the paper: Transformer + TCN", "esbn.table9/Transformer + TCN/m=98"),
         ),
-        50.0,
     ),
-    Reported(
-        "Relational match-to-sample, trained on 5 pictures",
+    Group(
+        "Relational match-to-sample (RMTS), trained on 5 pictures",
+        SHOWS,
         (
-            ("ESBN + TCN", "esbn.table10/ESBN + TCN/m=95"),
-            ("ESBN", "esbn.table10/ESBN/m=95"),
-            ("best rival in the paper: NTM + TCN", "esbn.table10/NTM + TCN/m=95"),
-            ("Transformer + TCN", "esbn.table10/Transformer + TCN/m=95"),
-            ("Relation Net (RN) + TCN", "esbn.table10/RN + TCN/m=95"),
+            Entry("ESBN + TCN", "esbn.table10/ESBN + TCN/m=95"),
+            Entry("ESBN", "esbn.table10/ESBN/m=95"),
+            Entry("best rival in the paper: NTM + TCN", "esbn.table10/NTM + TCN/m=95"),
+            Entry("Transformer + TCN", "esbn.table10/Transformer + TCN/m=95"),
+            Entry("Relation Net (RN) + TCN", "esbn.table10/RN + TCN/m=95"),
         ),
-        50.0,
     ),
-    Reported(
+    Group(
         "Distribution of three, trained on 5 pictures",
+        SHOWS,
         (
-            ("ESBN + TCN", "esbn.table11/ESBN + TCN/m=95"),
-            ("ESBN", "esbn.table11/ESBN/m=95"),
-            ("ESBN + TCN, encoder not trained", "esbn.table17/ESBN (rand)/m=95"),
-            ("best rival in the paper: LSTM + TCN", "esbn.table11/LSTM + TCN/m=95"),
+            Entry("ESBN + TCN", "esbn.table11/ESBN + TCN/m=95"),
+            Entry("ESBN", "esbn.table11/ESBN/m=95"),
+            Entry("ESBN + TCN, encoder not trained", "esbn.table17/ESBN (rand)/m=95"),
+            Entry("best rival in the paper: LSTM + TCN", "esbn.table11/LSTM + TCN/m=95"),
         ),
-        25.0,
     ),
-    Reported(
+    Group(
         "Identity rules, trained on 5 pictures",
+        SHOWS,
         (
-            ("ESBN + TCN", "esbn.table12/ESBN + TCN/m=95"),
-            ("ESBN", "esbn.table12/ESBN/m=95"),
-            ("best rival in the paper: Transformer + TCN", "esbn.table12/Transformer + TCN/m=95"),
-            ("PrediNet + TCN", "esbn.table12/PrediNet + TCN/m=95"),
+            Entry("ESBN + TCN", "esbn.table12/ESBN + TCN/m=95"),
+            Entry("ESBN", "esbn.table12/ESBN/m=95"),
+            Entry("best rival in the paper: Transformer + TCN", "esbn.table12/Transformer + TCN/m=95"),
+            Entry("PrediNet + TCN", "esbn.table12/PrediNet + TCN/m=95"),
         ),
-        25.0,
+    ),
+    Group(
+        "Updates of training until 95 % are right, trained on all 100 pictures: fewer are faster",
+        "esbn/more_figures",
+        (
+            Stated(
+                "Transformer + TCN, on RMTS",
+                "esbn.C6",
+                (("{}", "esbn.table10/Transformer + TCN/m=0"),),
+            ),
+        ),
     ),
 )
 SCAN = (
-    Reported(
-        "Commands with <em>jump</em> right, in %",
+    Group(
+        "New commands with <em>jump</em> right, in %: higher is better",
+        "scan/3_attention",
         (
-            ("Syntactic Attention", "scan.table1/Syntactic Attention/Add jump"),
-            (
-                "sequential semantics: meanings may depend on earlier words",
+            Entry("Syntactic Attention", "scan.table1/Syntactic Attention/Add jump"),
+            Entry(
+                "<em>sequential semantics</em>: meanings may depend on earlier words",
                 "scan.table2/Sequential semantics/Add jump",
             ),
-            (
-                "syntax-action: actions may also depend on the syntax stream",
+            Entry(
+                "<em>syntax-action</em>: actions may also depend on the syntax stream",
                 "scan.table2/Syntax-action/Add jump",
             ),
         ),
@@ -113,9 +135,10 @@ NETWORKS = {
     "1d transformer, learned window": "plain, with the window",
 }
 FUNCTIONS = tuple(
-    Reported(
-        f"{heading}, squared error",
-        tuple((name, f"functions.table1/{row}/{column}") for row, name in NETWORKS.items()),
+    Group(
+        f"{heading}: squared error, lower is better",
+        "functions/5_how_good",
+        tuple(Entry(name, f"functions.table1/{row}/{column}") for row, name in NETWORKS.items()),
     )
     for heading, column in (
         ("All curves", "all"),
@@ -126,107 +149,129 @@ FUNCTIONS = tuple(
 )
 
 
+def _loss(claim: str, words: str, *shown: tuple[str, str]) -> Stated:
+    """A statement of Figures 1 to 4 on the losses of small networks, given as (name, "figure/row/variant")."""
+    parts = [(name, *place.split("/")) for name, place in shown]
+    return Stated(
+        words,
+        f"kanerva.{claim}",
+        tuple((name, f"kanerva.{figure}/{row}/loss/tutorial{more}") for name, figure, row, more in parts),
+    )
+
+
+def _binding(variant: str) -> tuple[Stated, Stated]:
+    """The two statements on three digits, of a variant of the networks."""
+    alone = variant if variant == ", small" else ""
+    return (
+        Stated(
+            "One of two machines takes nearly all of an item.",
+            "kanerva.fig2a.1",
+            (("larger share, reading: {}", f"kanerva.fig2a/k = 2/largest gamma, reading/tutorial{variant}"),),
+        ),
+        _loss(
+            "fig2c.1",
+            "Two machines beat one.",
+            ("one", f"fig2c/k = 1/{alone}"),
+            ("two", f"fig2c/k = 2/{variant}"),
+        ),
+    )
+
+
 KANERVA = (
-    (
-        "Speed",
-        Stated(
-            "From 500 columns, two machines are faster than one.",
-            "kanerva.fig1d.2",
-            (("one takes {} times as long", "kanerva.fig1d/loop/T(1)/T(2), m=500/tutorial"),),
-        ),
-        Stated(
-            "A formula for the time, fitted at 400 columns, also holds at 100.",
-            "kanerva.fig1d.4",
-            (("explains {} of the variance of the times", "kanerva.fig1d/loop/R^2, m=100/tutorial"),),
-        ),
-    ),
-    (
-        "Errors of what is retrieved (loss: lower is better)",
-        Stated(
-            "Single digits: fifteen machines are as good as one.",
-            "kanerva.fig1e.1",
-            (
-                ("one", "kanerva.fig1e/k = 1/loss/tutorial"),
-                ("fifteen", "kanerva.fig1e/k = 15/loss/tutorial"),
+    Group(
+        "Speed (Figure 1D)",
+        "kanerva/more_figures",
+        (
+            Stated(
+                "From 500 columns on, two machines are faster than one.",
+                "kanerva.fig1d.2",
+                (("one takes {} times as long", "kanerva.fig1d/loop/T(1)/T(2), m=500/tutorial"),),
             ),
-        ),
-        Stated(
-            "Three digits: two machines of 30 columns beat one of 60.",
-            "kanerva.fig2c.1",
-            (
-                ("one", "kanerva.fig2c/k = 1/loss/tutorial"),
-                ("two", "kanerva.fig2c/k = 2/loss/tutorial"),
-            ),
-        ),
-        Stated(
-            "Three digits, our smaller task: two machines beat one.",
-            "kanerva.fig2c.1",
-            (
-                ("one", "kanerva.fig2c/k = 1/loss/tutorial, small"),
-                ("two", "kanerva.fig2c/k = 2/loss/tutorial, small"),
-            ),
-        ),
-        Stated(
-            "Three digits, with our balance term: two machines of 30 columns beat one of 60.",
-            "kanerva.fig2c.1",
-            (
-                ("one", "kanerva.fig2c/k = 1/loss/tutorial"),
-                ("two", "kanerva.fig2c/k = 2/loss/tutorial, balanced at first"),
-            ),
-        ),
-        Stated(
-            "Sprites: four machines of 5 columns beat one of 20.",
-            "kanerva.fig3c.1",
-            (
-                ("one", "kanerva.fig3c/k = 1, 20 columns each/loss/tutorial"),
-                ("four", "kanerva.fig3c/k = 4, 5 columns each/loss/tutorial"),
-            ),
-        ),
-        Stated(
-            "Our control: four of 5 also beat a single one of 5.",
-            "kanerva.fig3c.3",
-            (
-                ("one", "kanerva.fig3c/k = 1, 5 columns each/loss/tutorial"),
-                ("four", "kanerva.fig3c/k = 4, 5 columns each/loss/tutorial"),
-            ),
-        ),
-        Stated(
-            "A mixture gets worse with more machines.",
-            "kanerva.fig4d.1",
-            (
-                ("two", "kanerva.fig4d/k = 2/loss/tutorial"),
-                ("three", "kanerva.fig4d/k = 3/loss/tutorial"),
+            Stated(
+                "A formula for the time, fitted at 400 columns, also holds at 100 and 600.",
+                "kanerva.fig1d.4",
+                (("explains {} of the variance at 100", "kanerva.fig1d/loop/R^2, m=100/tutorial"),),
             ),
         ),
     ),
-    (
-        "Who stores what",
-        Stated(
-            "Three digits: one of two machines takes nearly all of an item.",
-            "kanerva.fig2a.1",
-            (("larger share, reading: {}", "kanerva.fig2a/k = 2/largest gamma, reading/tutorial"),),
-        ),
-        Stated(
-            "Our smaller task: one of two takes nearly all of an item.",
-            "kanerva.fig2a.1",
-            (("larger share, reading: {}", "kanerva.fig2a/k = 2/largest gamma, reading/tutorial, small"),),
-        ),
-        Stated(
-            "Three digits, with our balance term: one of two takes nearly all of an item.",
-            "kanerva.fig2a.1",
-            (
+    Group(
+        "Single digits: 30 columns in one machine or several (Figure 1E). Loss in nats, lower is better",
+        "kanerva/2_why_a_product",
+        (
+            _loss(
+                "fig1e.1",
+                "Fifteen machines are as good as one.",
+                ("one", "fig1e/k = 1/"),
+                ("fifteen", "fig1e/k = 15/"),
+            ),
+            Stated(
+                "<em>Our control:</em> with nothing written the loss is higher.",
+                "kanerva.fig1e.3",
                 (
-                    "larger share, reading: {}",
-                    "kanerva.fig2a/k = 2/largest gamma, reading/tutorial, balanced at first",
+                    ("written", "kanerva.fig1e/k = 15/loss/tutorial"),
+                    ("nothing written", "kanerva.fig1e/k = 15/loss, nothing written/tutorial"),
                 ),
             ),
         ),
-        Stated(
-            "Sprites: the picture of one machine shows one sprite of two, more clearly than a single machine does.",
-            "kanerva.fig3b.1",
-            (
-                ("one", "kanerva.fig3b/k = 1/contrast/tutorial"),
-                ("four", "kanerva.fig3b/k = 4/contrast/tutorial"),
+    ),
+    Group(
+        "Three digits, our smaller task (Figure 2). Loss: lower is better",
+        "kanerva/3_binding",
+        _binding(", small"),
+    ),
+    Group(
+        "Three digits, larger task: one machine of 60 columns or two of 30. Loss: lower is better",
+        "kanerva/3_binding",
+        (
+            *_binding(""),
+            _loss(
+                "fig2c.2",
+                "Without a gradient to the weights <em>r</em>, two machines are no better than one.",
+                ("two", "fig2c/k = 2/"),
+                ("without it", "fig2c/k = 2, no gradient to r/"),
+            ),
+        ),
+    ),
+    Group(
+        "The same, with our balance term",
+        "kanerva/3_binding",
+        _binding(", balanced at first"),
+    ),
+    Group(
+        "Two moving sprites (Figure 3). Loss, lower is better; contrast, higher",
+        "kanerva/5_sprites",
+        (
+            _loss(
+                "fig3c.1",
+                "Four machines of 5 columns beat one of 20.",
+                ("one", "fig3c/k = 1, 20 columns each/"),
+                ("four", "fig3c/k = 4, 5 columns each/"),
+            ),
+            _loss(
+                "fig3c.3",
+                "<em>Our control:</em> four of 5 also beat a single one of 5.",
+                ("one", "fig3c/k = 1, 5 columns each/"),
+                ("four", "fig3c/k = 4, 5 columns each/"),
+            ),
+            Stated(
+                "One of four machines shows one sprite of two, with more contrast than a single machine.",
+                "kanerva.fig3b.1",
+                (
+                    ("one", "kanerva.fig3b/k = 1/contrast/tutorial"),
+                    ("four", "kanerva.fig3b/k = 4/contrast/tutorial"),
+                ),
+            ),
+        ),
+    ),
+    Group(
+        "A mixture: one machine answers each item (Figure 4D). Loss, lower is better",
+        "kanerva/6_learning_to_choose",
+        (
+            _loss(
+                "fig4d.1",
+                "It gets worse with more machines.",
+                ("two", "fig4d/k = 2/"),
+                ("three", "fig4d/k = 3/"),
             ),
         ),
     ),
@@ -236,32 +281,30 @@ KANERVA = (
 # ------------------------------------------------------------------------------------------------ lines
 
 
-def compared(
-    groups: Iterable[Reported], at: Mapping[str, Comparison], words: Mapping[str, str]
-) -> list[tuple[str, list[Line]]]:
-    """The lines of each group, on one axis: percent from 0 to 100, errors from 0 to the largest of the group.
+def lines(
+    group: Group,
+    at: Mapping[str, Comparison],
+    judged: Mapping[tuple[str, str], Judgement],
+    words: Mapping[str, str],
+) -> list[Line]:
+    """The lines of a group; `words` names the verdicts of numbers.
 
-    `words` names the verdicts.
+    Numbers are on one axis: percent from 0 to 100, errors from 0 to the largest. Each statement has its own.
     """
-    found = []
-    for group in groups:
-        own = [(name, at[entry]) for name, entry in group.entries]
-        top = 100.0
-        if own[0][1].paper.unit != "%":
-            top = max(
-                max(each.papers_mean.value + each.papers_mean.half_width, *each.ours.values)
-                for _, each in own
-            )
-        axis = "" if top == 100.0 else f" (axis from 0 to {top:.2g})"
-        lines = [_compared(name, each, group.chance, top, words) for name, each in own]
-        found.append((group.heading + axis, lines))
-    return found
+    own = [at[line.id] for line in group.lines if isinstance(line, Entry)]
+    top = 100.0
+    if own and own[0].paper.unit != "%":
+        ends = (max(each.papers_mean.value + each.papers_mean.half_width, *each.ours.values) for each in own)
+        top = _round_up(max(ends))
+    return [
+        _stated(line, at, judged)
+        if isinstance(line, Stated)
+        else _compared(line.name, at[line.id], top, words)
+        for line in group.lines
+    ]
 
 
-def _compared(
-    name: str, each: Comparison, chance: float | None, top: float, words: Mapping[str, str]
-) -> Line:
-    mean = each.papers_mean
+def _compared(name: str, each: Comparison, top: float, words: Mapping[str, str]) -> Line:
     decimals = 1 if each.paper.unit == "%" else 2
 
     def cell(value: float | None, runs: int) -> str:
@@ -272,32 +315,45 @@ def _compared(
         name,
         cell(each.paper.mean, each.paper.runs),
         cell(each.ours.mean, each.ours.n),
-        strip(
-            top,
-            [each.ours.values],
-            (mean.value, mean.half_width),
-            {chance: "chance"} if chance is not None else {},
-        ),
+        strip_of(each, top=top),
         each.verdict,
         words[each.verdict],
-        beside(each, chance),
+        beside(each),
     )
 
 
-def at_chance(each: Comparison, chance: float | None) -> bool:
+def strip_of(each: Comparison, low: float = 0.0, top: float = 100.0) -> str:
+    """The runs of an entry as dots, under the reported mean, with chance where there is one."""
+    guess = chance(each)
+    return strip(
+        top,
+        [each.ours.values],
+        (each.papers_mean.value, each.papers_mean.half_width),
+        {guess: "chance"} if guess is not None and low <= guess <= top else {},
+        low,
+    )
+
+
+def chance(each: Comparison) -> float | None:
+    """The score of a guess, in percent, where a task has a choice of answers."""
+    task = TASKS.get(each.cell.settings.get("task", ""))
+    return task and 100 / task.classes
+
+
+def at_chance(each: Comparison) -> bool:
     """Whether both scores are at chance: then they say nothing of a network, however far apart they are."""
-    scores = (each.paper.mean, each.ours.mean)
-    return chance is not None and all(
-        score is not None and abs(score - chance) <= AT_CHANCE for score in scores
+    guess, scores = chance(each), (each.paper.mean, each.ours.mean)
+    return guess is not None and all(
+        score is not None and abs(score - guess) <= AT_CHANCE for score in scores
     )
 
 
-def beside(each: Comparison, chance: float | None = None) -> str:
+def beside(each: Comparison) -> str:
     """What stands beside the word: how far apart the numbers are, and half the interval where that decides."""
     difference = each.difference
     if difference is None:
         return ""
-    if at_chance(each, chance):
+    if at_chance(each):
         return (
             f"both at chance{f', {_points(difference.value)} apart' if abs(difference.value) >= 0.05 else ''}"
         )
@@ -325,34 +381,50 @@ def _apart(difference: float, each: Comparison) -> str:
     return f"{share:.0f} % {way}" if share >= 0.5 else "equal"
 
 
-def stated(
-    groups: Iterable[tuple], at: Mapping[str, Comparison], judged: Mapping[tuple[str, str], Judgement]
-) -> list[tuple[str, list[Line]]]:
-    """The lines of statements without numbers, each on an axis of its own."""
-    return [(heading, [_stated(each, at, judged) for each in lines]) for heading, *lines in groups]
+def claimed(judgement: Judgement) -> tuple[str, str]:
+    """The word for a claim, and what has to stand beside it."""
+    if judgement.untestable:
+        return "cannot be tested", judgement.claim.otherwise
+    word = (HELD if judgement.scale.startswith("paper") else SEEN)[judgement.verdict]
+    return word, "a control fails" * ("our control" in judgement.detail)
 
 
 def _stated(line: Stated, at: Mapping[str, Comparison], judged: Mapping[tuple[str, str], Judgement]) -> Line:
     own = [at[entry] for _, entry in line.shown]
-    runs = [each.ours.values for each in own]
-    judgement = judged[line.claim, own[-1].cell.variant]
-    limit = judgement.claim.rule.get("at_least")  # a level that the claim asks for
-    signs = ("●", "○") if len(runs) > 1 else ("●",)
-    means = ", ".join(
-        f"{sign} {(name if '{}' in name else name + ' {}').format(f'{each.ours.mean:.3g}')}"
-        for sign, (name, _), each in zip(signs, line.shown, own, strict=True)
+    judgement = judged[line.claim, own[-1].cell.variant or "paper"]
+    rule = judgement.claim.rule
+    limit = rule.get("at_least")  # a level that the claim asks for
+    means = [each.mean() if "metric" not in rule else level_mean(each, rule["metric"]) for each in own]
+    runs = [list(mean.runs.values()) for mean in means]
+    signs = ("● ", "○ ") if len(runs) > 1 else ("",)
+    told = ", ".join(
+        sign + (name if "{}" in name else f"{name} {{}}").format(_number(mean.value))
+        for sign, (name, _), mean in zip(signs, line.shown, means, strict=True)
     )
-    top = 1.08 * max(map(max, runs)) if limit is None or limit > 1 else 1.0
-    marks = {} if limit is None else {limit: "needed"}
-    asked = f" (needed: {limit:g})" if limit is not None else ""
+    needed = "" if limit is None else f"over {limit:,}" if limit > 100 else f" (needed: {limit:g})"
+    word, said = claimed(judgement)
+    if word == SEEN[UNCLEAR]:
+        better = [value >= limit if limit else value < means[0].value for value in runs[-1]]
+        said = f"{sum(better)} of {len(better)} {'reach it' if limit else 'are lower'}"
     return Line(
         line.words,
-        "",
-        f"{means}{asked}<small>{' and '.join(str(each.ours.n) for each in own)} runs</small>",
-        strip(top, runs, None, marks),
+        needed,
+        f"{told}{needed * ('(' in needed)}<small>{' and '.join(map(str, map(len, runs)))} runs</small>",
+        strip(_round_up(max(*map(max, runs), limit or 0)), runs, None, {limit: "needed"} if limit else {}),
         judgement.verdict,
-        SEEN[judgement.verdict],
+        word,
+        said,
     )
+
+
+def _round_up(value: float) -> float:
+    """Where an axis ends: the next number of one digit, or 15, 1,500 and so on."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 1.5, *range(2, 11)) if value <= step * power)
+
+
+def _number(value: float) -> str:
+    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "−")
 
 
 # ------------------------------------------------------------------------------------------------ dots
@@ -364,18 +436,23 @@ def strip(
     reported: tuple[float, float] | None = None,
     marks: Mapping[float, str] | None = None,
     low: float = 0.0,
+    ticks: Iterable[float] = (),
 ) -> str:
-    """Runs as dots on an axis from `low` to `top`, under the reported mean and its interval, as SVG.
+    """Runs as dots on an axis from `low` to `top`, under a mean and half its interval, as SVG.
 
-    Of two sets of runs the second are rings, a line lower. `marks` are levels, dotted.
+    Of two sets of runs the second are rings, a line lower. `marks` are levels, dotted. Both ends of the axis have
+    their numbers, and so have `ticks`.
     """
 
     def at(value: float) -> str:
-        return f"{5 + (WIDTH - 10) * (min(max(value, low), top) - low) / (top - low):.1f}"
+        return f"{EDGE + (WIDTH - 2 * EDGE) * (min(max(value, low), top) - low) / (top - low):.1f}"
 
-    parts = [f'<path class="axis" d="M5 {HEIGHT - 1}H{WIDTH - 5}"/>']
+    parts = [f'<path class="axis" d="M{EDGE} {AXIS}H{WIDTH - EDGE}"/>']
     parts += [
-        f'<path class="level" d="M{at(level)} 1V{HEIGHT - 1}"><title>{name}</title></path>'
+        f'<text x="{at(value)}" y="{HEIGHT - 1}">{_number(value)}</text>' for value in (low, *ticks, top)
+    ]
+    parts += [
+        f'<path class="level" d="M{at(level)} 1V{AXIS}"><title>{name}</title></path>'
         for level, name in (marks or {}).items()
     ]
     if reported:
@@ -385,11 +462,11 @@ def strip(
             f'<path class="reported mean" d="M{at(mean)} 3l4 4l-4 4l-4 -4z"/>',
         ]
     for place, own in enumerate(runs):
-        base = 19 if reported or len(runs) == 1 else 9 + 12 * place
+        base = 20 if reported or len(runs) == 1 else 9 + 12 * place
         parts += [
-            f'<circle class="run{" ring" * place}" cx="{at(value)}" cy="{base + 3 * (number % 3 - 1)}" r="3"/>'
+            f'<circle class="run{" ring" * place}" cx="{at(value)}" cy="{base + 3 * (number % 3 - 1)}" r="3">'
+            f"<title>{_number(value)}</title></circle>"
             for number, value in enumerate(sorted(own))
-            if math.isfinite(value)
         ]
-    told = f"{sum(map(len, runs))} runs as dots" if any(runs) else "no run"
+    told = f"{counted(sum(map(len, runs)), 'run')} as dots" if any(runs) else "no run"
     return f'<svg class="dots" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{told}">{"".join(parts)}</svg>'

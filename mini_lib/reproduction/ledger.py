@@ -40,6 +40,7 @@ class Row:
     tag: str = ""
     #: the tag of the notebook's cell that draws it, where the paper's number does not give it.
     figure: str = ""
+    drawn: str = ""  #: what is drawn there, where it is not what the paper has.
     undrawn: str = ""  #: why no chapter draws it, where it is a figure.
     differs: str = ""  #: in what the drawing differs from the paper's figure.
 
@@ -59,7 +60,7 @@ class Detail:
     #: longer training would bring), or a smaller and easier "task".
     kind: str = "reading"
     effect: str = ""  #: what it changes, where that needs no run.
-    brief: str = ""  #: what the page says of it, if it is one of the ten that change a result most.
+    brief: str = ""  #: what the page says of it, if it is one of those that change a result most.
 
 
 @dataclass(frozen=True)

@@ -1,45 +1,66 @@
 """The replication pages, one a paper, from a template: what it claims, what was found, and a table with the runs."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable
-from html import escape
 from itertools import groupby
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from mini_lib.esbn.tasks import TASKS
 from mini_lib.reproduction import glance, ledger
 from mini_lib.reproduction.cells import PAPERS, cells_of, size_and_name
-from mini_lib.reproduction.claims import Claim, Judgement, by_claim, judge_all, level_mean
+from mini_lib.reproduction.claims import Claim, Judgement, by_claim, judge_all
 from mini_lib.reproduction.comparison import Comparison, compare
-from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, WIDE, WORDS
+from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, WORDS
 from mini_lib.reproduction.records import Records
 from mini_lib.reproduction.tables import table_name, table_order
 
 SIGNS = dict(zip(WORDS, ("=", "≠", "?", ""), strict=True)) | {"at chance": "≈"}
-NAMES = {  # of the small networks of a claim, by what follows "tutorial"
-    "balanced at first": "balance term",
-    "balanced": "balance term",
-    "even weights": "equal weights",
-    "small": "smaller task",
-}
-
-SHORT = {"esbn": "ESBN", "scan": "SCAN", "functions": "functions", "kanerva": "Kanerva memory"}
-# The table of a page whose paper reports numbers.
-REPORTED = {"esbn": glance.ESBN, "scan": glance.SCAN, "functions": glance.FUNCTIONS}
+TABLES = {"esbn": glance.ESBN, "scan": glance.SCAN, "functions": glance.FUNCTIONS, "kanerva": glance.KANERVA}
 MAPPED = "esbn"  # the paper whose table leaves out most numbers that were run
+# The columns of the fold: what a claim was judged on.
+COLUMNS = {
+    "esbn": {"paper": "paper's size"},
+    "scan": {"paper": "paper's size", "small": "small networks"},
+    "functions": {"paper": "paper's size", "small": "small networks"},
+    "kanerva": {"small": "as in the paper", "addition": "with our addition", "task": "smaller task"},
+}
+# The notebook that shows what a table or figure is about, by the beginning of its name.
+CHAPTERS = {
+    "esbn.": "esbn/3_what_carries_over",
+    "scan.": "scan/3_attention",
+    "functions.": "functions/5_how_good",
+    "kanerva.fig1d": "kanerva/more_figures",
+    "kanerva.fig1e": "kanerva/2_why_a_product",
+    "kanerva.fig2d": "kanerva/4_tunings",
+    "kanerva.fig2": "kanerva/3_binding",
+    "kanerva.fig3": "kanerva/5_sprites",
+    "kanerva.fig4": "kanerva/6_learning_to_choose",
+    "kanerva.fig7": "kanerva/5_sprites",
+    "kanerva.fig8": "kanerva/more_figures",
+}
+# The tables of the map with a network that their rows do not name.
+NETWORKS = {
+    "esbn.table13": "RN, 100,000 problems",
+    "esbn.table14": "TRN",
+    "esbn.table19": "ESBN without confidence",
+    "esbn.table20": "ESBN, default memory",
+}
 
 
 def write_pages(folder: Path | str, records: Records) -> list[Path]:
     """Write a page a paper into a folder, made if it is not there; returns the pages."""
-    folder, template = Path(folder), environment().get_template("replication.md.j2")
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for paper in PAPERS:
         path = folder / f"replication_{paper}.md"
         shown = _paper(paper, compare(cells_of(paper), records))
-        path.write_text(template.render(paper=shown), encoding="utf-8")
+        text = environment().get_template(f"{paper}.md.j2").render(paper=shown)
+        path.write_text(re.sub(r"\n{3,}", "\n\n", text), encoding="utf-8")
         written.append(path)
     return written
 
@@ -52,11 +73,17 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals |= {"WORDS": WORDS, "SIGNS": SIGNS, "WIDE": WIDE}
-    found.globals |= {"outcome": outcome, "tally": tally, "learned_at": learned_at}
-    found.globals |= {"runs_of": runs_of, "mark": mark}
+    found.globals |= {"WORDS": WORDS, "SIGNS": SIGNS, "outcome": outcome, "tally": tally, "mark": mark}
+    found.globals |= {"card": card, "chapter": chapter}
     found.filters |= {"anchor": anchor, "class": lambda word: word.replace(" ", "-")}
     return found
+
+
+def chapter(notebook: str) -> str:
+    """A link from a page to a notebook such as "esbn/1_tasks"."""
+    number, _, _ = Path(notebook).name.partition("_")
+    name = f"chapter {number}" if number.isdigit() else "more figures"
+    return f'<a href="../../notebooks/{notebook}.html">{name}</a>'
 
 
 def anchor(name: str) -> str:
@@ -78,22 +105,19 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     judgements = judge_all(compared)
     judged = {(each.claim.id, each.scale): each for each in judgements}
     numbers = once(each for each in compared if each.is_printed)
+    words = glance.AGREES if paper == "functions" else dict(zip(WORDS, WORDS, strict=True))
     claims = [_claim(*each) for each in by_claim(judgements).items()]
-    if paper in REPORTED:
-        words = glance.AGREES if paper == "functions" else dict(zip(WORDS, WORDS, strict=True))
-        table = glance.compared(REPORTED[paper], at, words)
-    else:
-        table = glance.stated(glance.KANERVA, at, judged)
+    told = [each for each in claims if each["said"]]
     return {
         "name": paper,
-        "short": SHORT[paper],
-        "table": table,
+        "table": [(group, glance.lines(group, at, judged, words)) for group in TABLES[paper]],
         "at": at,
         "numbers": numbers,
         "grids": _grids(numbers) if paper == MAPPED else [],
         "marks": Counter(map(mark, numbers)) if paper == MAPPED else {},
-        "judged": [each for each in claims if each["paper"] or each["small"]],
-        "unjudged": sum(not each["paper"] and not each["small"] for each in claims),
+        "columns": COLUMNS[paper],
+        "claims": [(place, list(own)) for place, own in groupby(told, lambda each: each["place"])],
+        "unjudged": len(claims) - len(told),
         "briefs": [each for each in ledger.load(paper).details if each.brief],
         "details": len(ledger.load(paper).details),
         "findings": len(ledger.load(paper).findings),
@@ -113,7 +137,7 @@ def _table(table: str, own: list[Comparison]) -> dict:
     """A table: its numbers in rows and columns."""
     return {
         "name": table_name(table),
-        "about": ABOUT[table],
+        "about": NETWORKS.get(table) or TASKS[own[0].cell.settings["task"]].title,
         "rows": list(dict.fromkeys(each.cell.row for each in own)),
         "columns": list(dict.fromkeys(each.cell.column for each in own)),
         "at": {(each.cell.row, each.cell.column): each for each in own},
@@ -125,32 +149,17 @@ def outcome(each: Comparison) -> str:
     if not each.ours.n:
         return f"reported {each.paper}, not run"
     ours = f"ours {each.ours.rounded()}"
-    said = glance.beside(each, chance(each))
+    said = glance.beside(each)
     return f"reported {each.paper}, {ours}: {each.verdict}{f' ({said})' * bool(said)}"
 
 
-# What the tables of the map are about: a task, or a network on the tasks that its rows name.
-TASKS = ("same/different", "relational match-to-sample", "distribution of three", "identity rules")
-ABOUT = dict(zip((f"esbn.table{number}" for number in (9, 10, 11, 12)), TASKS, strict=True))
-ABOUT |= dict(zip((f"esbn.table{number}" for number in (15, 16, 17, 18)), TASKS, strict=True))
-ABOUT |= {
-    "esbn.table13": "RN, 100,000 problems",
-    "esbn.table14": "TRN",
-    "esbn.table19": "ESBN without confidence",
-    "esbn.table20": "ESBN, default memory",
-}
-TWO_ANSWERS = ("same/different", "relational match-to-sample", "Same/different", "RMTS")
-
-
-def chance(each: Comparison) -> float:
-    """The score of a guess on a task of the ESBN."""
-    return 50.0 if {ABOUT[each.cell.table], each.cell.row}.intersection(TWO_ANSWERS) else 25.0
-
-
-def runs_of(each: Comparison) -> str:
-    """What the card of a number shows: the reported mean, half of its interval, and our runs."""
+def card(each: Comparison) -> str:
+    """The runs of a number of the map, on an axis about them."""
     mean = each.papers_mean
-    return " ".join(f"{value:.5g}" for value in (mean.value, mean.half_width, *each.ours.values))
+    ends = [mean.value - mean.half_width, mean.value + mean.half_width, *each.ours.values]
+    low, top = 10 * math.floor(min(ends) / 10), 10 * math.ceil(max(ends) / 10)
+    top = min(top, 100)
+    return glance.strip_of(each, max(min(low, top - 10), 0), top)
 
 
 def tally(entries: Iterable[Comparison]) -> dict[str, int]:
@@ -159,28 +168,23 @@ def tally(entries: Iterable[Comparison]) -> dict[str, int]:
     return {word: found[word] for word in WORDS} | {"run": sum(found.values()) - found[NOT_RUN]}
 
 
-def learned_at(each: Comparison) -> float:
-    """The mean update at which training accuracy reaches 95 %."""
-    return level_mean(each, "updates_to_95").value
-
-
 def mark(each: Comparison) -> str:
     """How the map marks a number: by its verdict, unless it differs where both scores are at chance."""
-    noise = each.verdict == NOT_REPRODUCED and glance.at_chance(each, chance(each))
+    noise = each.verdict == NOT_REPRODUCED and glance.at_chance(each)
     return "at chance" if noise else each.verdict
 
 
 def _claim(claim: Claim, judgements: list[Judgement]) -> dict:
-    """A claim, and what was said of it: at the paper's size, and by which small networks."""
-    paper, small = [], []
+    """A claim, where it stands, and what was said of it: a verdict, a word and what is beside it, by column."""
+    table = claim.cells()[0].split("/")[0]
+    place = table_name(table) if table_name(table).startswith("Figure") else ""
+    said = {}
     for each in judgements:
         size, name = size_and_name(each.scale.removeprefix("paper"))
-        if each.verdict == NOT_RUN:
-            continue
-        if size == "paper":
-            paper.append((each.verdict, glance.HELD[each.verdict], ""))
-        else:
-            doubt = "a control fails" * ("our control" in each.detail)
-            about = ", ".join(filter(None, (NAMES.get(name, name), doubt)))
-            small.append((each.verdict, glance.SEEN[each.verdict], escape(about)))
-    return {"claim": claim, "paper": paper, "small": small}
+        column = size if size == "paper" else "small"
+        if name:
+            column = "task" if ledger.kind_of(claim.paper, name) == "task" else "addition"
+        if each.verdict != NOT_RUN:
+            said[column] = (each.verdict, *glance.claimed(each))
+    notebook = next(found for start, found in CHAPTERS.items() if table.startswith(start))
+    return {"claim": claim, "place": (place, notebook), "said": said}

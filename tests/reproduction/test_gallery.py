@@ -83,7 +83,7 @@ def test_the_page_links_to_the_cell_and_its_picture_can_be_enlarged(store, tmp_p
     page = gallery.write_gallery(tmp_path / "made", tmp_path, LEDGERS).read_text(encoding="utf-8")
     assert page.count("gallery-entry") == 1
     assert "../../notebooks/esbn/4_keys.html#figure-9" in page
-    assert "<strong>Keys come back.</strong>" in page
+    assert '<p class="told">Keys come back.</p>' in page
     small = (tmp_path / "made" / "gallery" / "esbn-figure-9.png").read_bytes()
     assert width(small) == gallery.WIDTH
     assert '<button type="button" title="Enlarge">![Figure 9](gallery/esbn-figure-9.png)</button>' in page
@@ -97,10 +97,11 @@ def test_a_cell_that_draws_two_figures_has_one_card_with_both_names(store, tmp_p
     assert page.count("*Drawn with five objects") == 1
 
 
-def test_a_formula_wider_than_a_card_is_left_out():
-    row = ledger.Row("Tokens", "$" + "x" * 50 + "$: all differences, $y$.", "", "")
+def test_what_is_no_figure_of_the_paper_says_what_is_drawn():
+    row = ledger.Row("Results, error", "A formula.", "", "", drawn="A curve.", differs="Ours.")
     drawn = gallery.Drawn("p.ipynb", "figure-9", 1, b"", "So it is.")
-    assert ">Tokens</a>. All differences, $y$. <strong>" in gallery._card([row], drawn, "p.png")
+    card = gallery._card([row], drawn, "p.png")
+    assert '>On “Results”</a>. A curve.**\n\n*Ours.*\n\n<p class="told">So it is.</p>\n' in card
 
 
 def test_two_chapters_for_one_figure_are_refused(store, tmp_path):

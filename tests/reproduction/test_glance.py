@@ -1,49 +1,107 @@
-"""The words next to a verdict, and the dots of a line."""
+"""The words next to a verdict, and the dots of a line, on made-up runs."""
 
 import pytest
 
-from mini_lib.reproduction import Records, compare
-from mini_lib.reproduction.cells import PAPERS, cells_of
-from mini_lib.reproduction.glance import at_chance, beside, strip
+from mini_lib.reproduction import Claim, Measured
+from mini_lib.reproduction.claims import Judgement
+from mini_lib.reproduction.comparison import Comparison
+from mini_lib.reproduction.glance import (
+    SEEN,
+    Entry,
+    Group,
+    Stated,
+    at_chance,
+    beside,
+    chance,
+    claimed,
+    lines,
+    strip,
+)
+from mini_lib.reproduction.judgement import NOT_REPRODUCED, REPRODUCED, UNCLEAR, WORDS
+from mini_lib.reproduction.tables import Printed
+from tests.reproduction.samples import cell
 
 
-@pytest.fixture(scope="module")
-def found():
-    return {each.cell.id: each for paper in PAPERS for each in compare(cells_of(paper), Records())}
+def number(reported, *ours, error=0.0, unit="%", **more):
+    """A reported number and our runs of it."""
+    records = tuple({"key": f"s{seed}", "diverged": False} for seed in range(len(ours)))
+    return Comparison(cell(**more), Printed(reported, error, "SEM", 10, unit), Measured(ours), records)
 
 
-def test_the_size_of_a_difference_is_next_to_its_word(found):
-    told = {
-        "esbn.table9/ESBN + TCN/m=98": "equal",
-        "esbn.table10/NTM + TCN/m=95": "11.1 points lower, give or take 10.9",
-        "esbn.table16/ESBN (MLP)/m=95": "0.8 points lower, give or take 0.6",
-        "functions.table1/1d transformer/rbf": "42 % lower, give or take 40 %",
-    }
-    assert {entry: beside(found[entry]) for entry in told} == told
+@pytest.mark.parametrize(
+    ("each", "verdict", "words"),
+    [
+        (number(100, 100.0, 100.0, 100.0), REPRODUCED, "equal"),
+        (number(95, 94.0, 95.0, 94.5), REPRODUCED, "0.5 points lower"),
+        (number(80, 69.0, 69.1, 68.9), NOT_REPRODUCED, "11 points lower, give or take 0.2"),
+        (number(80, 60.0, 80.0, 97.0), UNCLEAR, "1 point lower, give or take 46"),
+        (number(1.0, 0.4, 0.5, 0.6, unit="MSE"), NOT_REPRODUCED, "50 % lower, give or take 25 %"),
+        (number(1.0, 0.4, 0.5, 1.5, unit="MSE"), UNCLEAR, "20 % lower, give or take 151 %"),
+        (number(80), "not run", ""),
+    ],
+)
+def test_the_size_of_a_difference_is_next_to_its_word(each, verdict, words):
+    assert (each.verdict, beside(each)) == (verdict, words)
 
 
-def test_unclear_says_what_the_runs_cannot_tell(found):
-    far = found["functions.table1/1d transformer/all"]
-    near = found["scan.table1/Syntactic Attention/Add jump"]
-    assert far.verdict == near.verdict == "unclear"
-    assert beside(far) == "35 % lower, give or take 46 %"
-    assert beside(near) == "1 point lower, give or take 29"
+def test_two_scores_at_chance_are_marked():
+    each = number(24.8, 25.39, 25.4, 25.41)
+    assert each.verdict == NOT_REPRODUCED
+    assert at_chance(each)
+    assert beside(each) == "both at chance, 0.6 points apart"
+    assert not at_chance(number(24.8, 27.0, 27.1, 26.9))
+    assert not at_chance(number(24.8))
 
 
-def test_two_scores_at_chance_are_marked(found):
-    each = found["esbn.table12/LSTM/m=95"]
-    assert each.verdict == "not reproduced"
-    assert beside(each, 25.0) == "both at chance, 0.6 points apart"
-    assert beside(found["esbn.table12/LSTM + TCN/m=95"], 25.0) == "1.3 points lower"
-    assert at_chance(each, 25.0)
-    assert not at_chance(each, None)
-    assert beside(found["scan.table1/GRU + attn/Length"]) == ""
+def test_chance_is_that_of_the_task():
+    assert [chance(number(9, task=task)) for task in ("rmts", "identity_rules", "")] == [50, 25, None]
 
 
 def test_a_dot_lies_where_its_run_is():
-    drawn = strip(100.0, [[0.0, 100.0], [50.0]], (50.0, 10.0), {25.0: "chance"})
+    drawn = strip(100.0, [[0.0, 100.0], [50.0]], (50.0, 10.0), {25.0: "chance"}, ticks=(50.0,))
     assert drawn.count("<circle") == 3
-    assert [f'cx="{x:.1f}"' in drawn for x in (5, 155, 80)] == [True] * 3
-    assert 'M65.0 7H95.0"' in drawn
-    assert "M42.5 1V29" in drawn
+    assert [f'cx="{x:.1f}"' in drawn for x in (14, 166, 90)] == [True] * 3
+    assert 'M74.8 7H105.2"' in drawn
+    assert "M52.0 1V30" in drawn
     assert drawn.count("ring") == 1
+    assert [f">{value}</text>" in drawn for value in (0, 50, 100)] == [True] * 3
+    assert "<title>100</title>" in drawn
+
+
+def test_numbers_of_a_group_are_on_one_axis():
+    at = {"a": number(1.5, 1.0, 1.1, 1.2, unit="MSE"), "b": number(0.1, 0.2, 0.3, 0.1, unit="MSE")}
+    group = Group("Errors", "esbn/1_tasks", (Entry("A", "a"), Entry("B", "b")))
+    found = lines(group, at, {}, dict(zip(WORDS, WORDS, strict=True)))
+    assert [each.label for each in found] == ["A", "B"]
+    assert [each.strip.count(">1.5</text>") for each in found] == [1, 1]
+    assert found[0].ours == "1.10<small>3 runs</small>"
+
+
+@pytest.mark.parametrize(
+    ("rule", "others", "told", "said"),
+    [
+        ({"at_least": 0.95}, (), "{:.3g} (needed: 0.95)", "1 of 3 reach it"),
+        ({}, (0.3, 0.3, 0.3), "● one 0.3, ○ two {:.3g}", "1 of 3 are lower"),
+    ],
+)
+def test_what_is_undecided_says_how_many_runs_are_for_it(rule, others, told, said):
+    at = {"two": number(0, 0.2, 0.9, 0.96, variant="tutorial")}
+    shown = (("{}", "two"),)
+    if others:
+        at["one"] = number(0, *others, variant="tutorial")
+        shown = (("one", "one"), ("two", "two"))
+    judgement = Judgement(Claim("kanerva.a", "A.", "s", rule), "tutorial", UNCLEAR, "")
+    group = Group("Shares", "kanerva/3_binding", (Stated("A.", "kanerva.a", shown),))
+    (line,) = lines(group, at, {("kanerva.a", "tutorial"): judgement}, {})
+    assert line.ours.partition("<")[0] == told.format(sum((0.2, 0.9, 0.96)) / 3)
+    assert (line.word, line.said) == ("undecided", said)
+
+
+def test_a_claim_has_the_word_of_its_size_and_what_stands_in_its_way():
+    claim = Claim("kanerva.a", "A.", "s", {}, presumes="kanerva.b", otherwise="none to lose")
+    assert claimed(Judgement(claim, "paper", REPRODUCED, "1 against 2")) == ("holds", "")
+    assert claimed(Judgement(claim, "tutorial", REPRODUCED, "1 against 2")) == ("seen", "")
+    lacking = Judgement(claim, "tutorial", UNCLEAR, "1 against 2; but none to lose")
+    assert claimed(lacking) == ("cannot be tested", "none to lose")
+    failed = Judgement(claim, "tutorial", NOT_REPRODUCED, "1; but our control on the same table ...")
+    assert claimed(failed) == (SEEN[NOT_REPRODUCED], "a control fails")

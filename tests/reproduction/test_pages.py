@@ -10,9 +10,10 @@ import pytest
 
 from mini_lib.reproduction import Records, compare, ledger, load_claims, write_pages
 from mini_lib.reproduction.cells import PAPERS, cells_of
-from mini_lib.reproduction.claims import judge_all
+from mini_lib.reproduction.claims import judge_all, level_mean
+from mini_lib.reproduction.glance import chance
 from mini_lib.reproduction.judgement import WIDE
-from mini_lib.reproduction.pages import anchor, chance, mark, once, runs_of
+from mini_lib.reproduction.pages import CHAPTERS, TABLES, anchor, mark, once, outcome
 
 MAIN = ("esbn.table9", "esbn.table10", "esbn.table11", "esbn.table12")
 HARDEST = dict.fromkeys(MAIN, "m=95") | {"esbn.table9": "m=98"}
@@ -54,23 +55,30 @@ def judged(paper):
 
 def test_a_page_is_one_screen_of_text_one_table_and_one_closed_fold(pages, told):
     for paper, page in pages.items():
-        assert len(told[paper].split()) < 210
+        assert len(told[paper].split()) < 340
         assert page.partition("<details")[0].count('<table class="verdicts') == 1
         assert page.count("<details") == page.count("<summary>") == 1
         assert "<details open" not in page
-        assert "\n## " not in page
+        assert re.search(r"\n\*\*[^*].{20,}?\*\*", page, re.DOTALL)  # the answer, in bold
+
+
+def test_every_chapter_that_is_linked_is_there(pages):
+    for notebook in {*CHAPTERS.values(), *(group.chapter for own in TABLES.values() for group in own)}:
+        assert Path(f"notebooks/{notebook}.ipynb").is_file()
+    for page in pages.values():
+        for notebook in re.findall(r"notebooks/([\w/]+)\.(?:html|ipynb)", page):
+            assert Path(f"notebooks/{notebook}.ipynb").is_file()
 
 
 def test_a_line_shows_a_dot_for_each_run(pages):
-    for paper in ("esbn", "scan", "functions"):
-        for line in re.findall(r'<tr><th scope="row">.*?</tr>', pages[paper].partition("</table>")[0]):
-            ours = re.search(r'data-head="ours">[\d.]+<small>(\d+) runs', line)
-            assert line.count("<circle") == int(ours[1])
-            assert "reported mean" in line
-    lines = re.findall(r'<tr><th scope="row">.*?</tr>', pages["kanerva"].partition("</table>")[0])
-    for line in lines:
-        runs = re.search(r"<small>([\d and]+) runs", line)[1]
-        assert line.count("<circle") == sum(map(int, re.findall(r"\d+", runs)))
+    for paper, page in pages.items():
+        lines = re.findall(r'<tr><th scope="row">.*?</tr>', page.partition("</table>")[0])
+        assert lines
+        for line in lines:
+            runs = re.search(r'data-head="ours">[^<]*<small>([\d and]+) runs', line)[1]
+            assert line.count("<circle") == sum(map(int, re.findall(r"\d+", runs)))
+            assert line.count("</text>") == 2  # both ends of the axis
+            assert ("reported mean" in line) == (paper != "kanerva" and "over 1,000" not in line)
 
 
 def test_no_number_is_counted_twice(pages):
@@ -79,26 +87,21 @@ def test_no_number_is_counted_twice(pages):
     squares = re.findall(r'<button type="button" class="square [^>]*id="([^"]+)"', pages["esbn"])
     assert sorted(squares) == sorted(anchor(each.cell.id) for each in every)
     assert not [each for each in every if each.cell.row.endswith("(conv)")]  # these are of Tables 9 to 12
-    assert [each.cell.table for each in counted_once("scan") if each.verdict != "not run"] == [
-        "scan.table1",
-        "scan.table2",
-        "scan.table2",
-    ]
 
 
 def test_a_square_has_the_runs_on_record(pages):
     found = numbers("esbn")["esbn.table10/MNM/m=95"]
-    square = re.search(rf'<button[^>]*id="{anchor(found.cell.id)}"[^>]*>', unescape(pages["esbn"]))[0]
-    assert f'data-runs="{runs_of(found)}"' in square
-    assert len(runs_of(found).split()) == 2 + len(found.ours.values)
-    assert "not reproduced (both at chance, 0.8 points apart)" in square
+    square, card = re.search(
+        rf'<button([^>]*id="{anchor(found.cell.id)}"[^>]*)>[^<]*</button><template>(.*?)</template>',
+        unescape(pages["esbn"]),
+    ).groups()
+    assert outcome(found) in square
+    assert card.count("<circle") == len(found.ours.values)
 
 
-def test_chance_is_a_half_or_a_quarter():
+def test_chance_is_never_far_above_a_reported_score():
     for each in counted_once("esbn"):
         assert each.paper.mean > chance(each) - 4
-    low = [each for each in counted_once("esbn") if each.paper.mean < 40]
-    assert {chance(each) for each in low} == {25.0}
 
 
 def test_every_claim_with_runs_is_on_its_page(pages):
@@ -128,12 +131,12 @@ def test_a_claim_has_one_word_for_each_size(pages):
     for paper in PAPERS:
         shown, _, claims = pages[paper].partition('<table class="verdicts claims">')
         words = set(re.findall(r'<b class="verdict-[a-z-]+">([a-z ]+)</b>', claims))
-        assert words <= {"holds", "does not hold", "undecided", "seen", "not seen"}
+        assert words <= {"holds", "does not hold", "undecided", "seen", "not seen", "cannot be tested"}
         words = set(re.findall(r'<b class="verdict-[a-z-]+">([a-z ]+)</b>', shown))
         if paper == "kanerva":
-            assert words <= {"seen", "not seen", "undecided"}
+            assert words <= {"seen", "not seen", "undecided", "cannot be tested"}
         else:
-            assert words <= {"reproduced", "not reproduced", "unclear", "agrees", "differs"}
+            assert words <= {"reproduced", "not reproduced", "unclear", "agrees", "differs", "does not hold"}
             assert ("agrees" in words) == (paper == "functions")
 
 
@@ -142,7 +145,7 @@ def test_what_differs_at_chance_is_marked_apart(pages):
     noise = [each for each in every if mark(each) == "at chance"]
     assert {each.verdict for each in noise} == {"not reproduced"}
     assert pages["esbn"].count('<button type="button" class="square mark-at-chance"') == len(noise)
-    assert f"{len(noise)} are at chance on both sides" in pages["esbn"]
+    assert f"{len(noise)} are at chance on both sides:" in pages["esbn"]
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -158,10 +161,7 @@ def test_no_text_names_a_chapter_by_a_number_or_a_hash(paper):
 def test_what_is_told_of_the_esbn(told):
     every = counted_once("esbn")
     run = [each for each in every if each.verdict != "not run"]
-    assert (
-        f"report {len(every)} different numbers. We ran the experiments behind {len(run)} of them at least"
-        in told["esbn"]
-    )
+    assert f"experiments behind {len(run)} of the {len(every)} reported numbers" in told["esbn"]
     hardest = [each for each in run if HARDEST.get(each.cell.table) == each.cell.column]
     esbn = [each for each in hardest if each.cell.row == "ESBN + TCN"]
     assert len(esbn) == 4
@@ -184,9 +184,10 @@ def test_what_is_told_of_the_esbn(told):
     assert all(each.n >= 3 and each.mean > 94 for each in (*random, at["esbn.table15/ESBN (rand)/m=98"].ours))
     assert abs(at["esbn.table19/Same/different/m=98"].ours.mean - 50) < 0.5
     assert judged("esbn")["C6", "paper"] == "not reproduced"
-    assert "learns relational match-to-sample in about 460." in told["esbn"]
-    runs = at["esbn.table10/RN + TCN/m=95"].ours.values
-    assert max(runs) - min(runs) > 20
+    updates = level_mean(at["esbn.table10/Transformer + TCN/m=0"], "updates_to_95").value
+    assert f"learns relational match-to-sample in about {round(updates / 10) * 10}." in told["esbn"]
+    relation_net = at["esbn.table10/RN + TCN/m=95"].mean()
+    assert relation_net.value + relation_net.half_width > 95
     assert judged("esbn")["C2", "paper"] == "unclear"
     lacking = with_verdict(every, "not run")
     assert f"The other {len(lacking)}, mostly" in told["esbn"]
@@ -213,21 +214,18 @@ def test_what_is_told_of_scan(told):
     found = numbers("scan")
     run = [each for each in counted_once("scan") if each.verdict != "not run"]
     assert {(each.verdict, each.cell.column) for each in run} == {("unclear", "Add jump")}
-    assert (
-        f"report {len(counted_once('scan'))} different numbers. We repeated {len(run)} of them at least three"
-        in told["scan"]
-    )
+    assert f"Of the {len(counted_once('scan'))} numbers in" in told["scan"]
+    assert f"we repeated {len(run)} at least three times" in told["scan"]
     jump = found["scan.table1/Syntactic Attention/Add jump"].ours
     assert min(jump.values) < 1 < 99 < max(jump.values)
-    assert abs(jump.mean - 78.4) < 2
     words = {claim: word for (claim, scale), word in judged("scan").items() if scale == "paper"}
     assert [claim for claim, word in words.items() if word == "reproduced"] == ["C7"]
     assert "not reproduced" not in words.values()
     assert words["C4"] == words["C9"] == "unclear"
-    assert "There are 3 runs, and one did not learn" in told["scan"]
     assert sum(jump.values) / (jump.n + 1) < 69.2 < jump.mean  # one failed run more
     runs = found["scan.table2/Sequential semantics/Add jump"].records
-    assert [each["metrics"]["validation_accuracy"] < 1 for each in runs].count(True) == 1
+    failed = [each["metrics"]["validation_accuracy"] < 1 for each in runs].count(True)
+    assert f"on {len(runs)} runs, of which {failed} did not even learn" in told["scan"]
     rest = [each for each in found.values() if each.is_printed and each.verdict == "not run"]
     assert all(each.ours.n <= 1 for each in rest)
 
@@ -247,16 +245,19 @@ def test_what_is_told_of_functions(told):
         for row in ("1d transformer", "1d transformer, learned window", "relational transformer")
     )
     assert min(plain.values) > max(window.values)
-    assert "from .35 to .27, or from .37 to .30 if" in told["functions"]
-    equal = [
-        fmean(found[f"functions.table1/{row}/{column}"].ours.mean for column in ("lin", "sine", "rbf"))
-        for row in ("1d transformer", "1d transformer, learned window")
+    assert relational.mean > plain.mean
+    words = judged("functions")
+    assert [words[f"C1{letter}", "paper"] for letter in "abcd"] == ["reproduced"] * 2 + ["unclear"] * 2
+    lines = [
+        found[f"functions.table1/{row}/lin"] for row in ("1d transformer", "1d transformer, learned window")
     ]
-    assert [f"{each:.2f}" for each in equal] == ["0.37", "0.30"]
-    assert min(relational.values) < min(plain.values) < max(plain.values) < max(relational.values)
-    assert judged("functions")["C1a", "paper"] == "unclear"
+    ours, papers = (
+        [mean(each) for each in lines] for mean in (lambda e: e.ours.mean, lambda e: e.paper.mean)
+    )
+    assert ours[0] > ours[1]  # with the window, and the other way round in the paper
+    assert papers[0] < papers[1]
     both = [each for each in errors if each.cell.row == "relational transformer, learned window"]
-    assert {each.ours.n for each in both} == {2}
+    assert {each.verdict for each in both} == {"not run"}
     # The mask of the formula, and what it does to the spread on lines.
     assert {each.cell.settings["options"]["mask"] for each in errors} == {"strict"}
     spread = "functions.table2/relational transformer{}/lin"
@@ -264,20 +265,14 @@ def test_what_is_told_of_functions(told):
     assert min(small[f"{spread.format('')}/tutorial"].ours.mean, found[spread.format("")].ours.mean) > 0.19
     reported = [found[spread.format(end)].paper.mean for end in ("", ", learned window")]
     assert [f"{each:.2f}" for each in reported] == ["0.07", "0.09"]
-    words = judged("functions")
     assert {words[claim, "tutorial"] for claim in ("C6b", "C7")} == {"reproduced"}
-    assert {words[claim, "tutorial"] for claim in ("C1a", "C5a")} == {"not reproduced"}
-    plain, window, relational = (
-        small[f"functions.table1/{row}/all/tutorial"].ours.mean
-        for row in ("1d transformer", "1d transformer, learned window", "relational transformer")
-    )
-    assert plain < window < relational  # neither idea alone lowers the error
+    assert (words["C1a", "tutorial"], words["C1c", "tutorial"]) == ("unclear", "not reproduced")
 
 
 def test_what_is_told_of_kanerva(told):
     words = judged("kanerva")
     assert {word for (_, scale), word in words.items() if scale == "paper"} == {"not run"}
-    for claim in ("fig1d.2", "fig4d.1", "fig2c.2", "fig3c.1"):
+    for claim in ("fig1d.2", "fig4d.1", "fig3c.1"):
         assert words[claim, "tutorial"] == "reproduced"
     for claim in ("fig2c.1", "fig2a.1", "fig2a.2"):
         assert words[claim, "tutorial"] == "not reproduced"
@@ -298,14 +293,20 @@ def test_what_is_told_of_kanerva(told):
     *four, fifth = sorted(found["kanerva.fig2c/k = 2/loss/tutorial, balanced at first"].ours.values)
     assert 1.5 < single - fmean(four) < 2.5
     assert max(four) < single
-    assert f"the fifth is {fifth - single:.0f} nats worse" in told["kanerva"]
-    assert "(69 nats in place of 47)" in told["kanerva"]
+    assert f"the fifth is {fifth - single:.0f} worse, which spoils the mean" in told["kanerva"]
+    stopped, free = (
+        found[f"kanerva.fig2c/k = 2{how}/loss/tutorial"].ours.mean for how in (", no gradient to r", "")
+    )
+    assert f"({stopped:.0f} nats in place of {free:.0f})" in told["kanerva"]
+    assert stopped > free > single
+    assert words["fig2c.2", "tutorial"] == words["fig2c.2", "tutorial, small"] == "unclear"
+    assert ("fig3b.3", "tutorial, even weights") not in words
 
 
 def test_verdicts_of_small_networks_do_not_judge_the_paper(pages):
     shown = re.findall(r'<b class="verdict-[a-z-]+">([a-z ]+)</b>', pages["kanerva"])
     assert shown
-    assert set(shown) <= {"seen", "not seen", "undecided"}
+    assert set(shown) <= {"seen", "not seen", "undecided", "cannot be tested"}
 
 
 def test_the_id_of_an_entry_names_its_place_on_the_page():

@@ -7,10 +7,8 @@ which met the same problems and, in twins, began with the same numbers.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import product
 from typing import NamedTuple
 
-import numpy as np
 import torch
 
 from mini_lib.functions.baselines import last_value
@@ -22,7 +20,6 @@ from mini_lib.reproduction.comparison import compare
 from mini_lib.reproduction.grid.cells import CELLS, TASKS, TUNING
 from mini_lib.reproduction.judgement import mean_of
 from mini_lib.reproduction.records import Records
-from mini_lib.seeding import numpy_rng
 
 # Percent right of who has learned nothing; of names one glyph of 15.
 FLOORS = {
@@ -87,7 +84,6 @@ class Interval(NamedTuple):
     mean: float
     low: float  #: of the 95 % interval by Student's t, over seeds.
     high: float
-    p: float  #: two-sided, by flipping signs; before anything is done about there being several contrasts.
     runs: int  #: seeds.
 
 
@@ -233,37 +229,11 @@ def paired_by_seed(
 
 
 def interval(values: Sequence[float]) -> Interval | None:
-    """Mean, its 95 % interval by `mean_of`, and the p of all ways to flip signs; None for fewer than three seeds.
-
-    Of more than 15 seeds 20,000 of these ways are drawn, and what was found counts as one of them.
-    """
+    """Mean and its 95 % interval by `mean_of`; None for fewer than three seeds."""
     mean = mean_of({str(number): float(value) for number, value in enumerate(values)})
-    if mean is None:
-        return None
-    n = len(values)
-    if n <= 15:
-        signs = np.array(list(product((1, -1), repeat=n)))
-    else:
-        signs = numpy_rng(0, "signs").choice((1, -1), size=(20_000, n))
-    sample = np.array(values)
-    as_far = np.abs((signs * sample).mean(axis=1)) >= abs(sample.mean()) - 1e-12
-    p = as_far.mean() if n <= 15 else (1 + as_far.sum()) / (1 + len(signs))
-    return Interval(mean.value, mean.value - mean.half_width, mean.value + mean.half_width, float(p), n)
-
-
-def holm(p: Mapping[str, float]) -> dict[str, float]:
-    """Holm's adjusted p of several contrasts."""
-    adjusted, largest = {}, 0.0
-    for place, name in enumerate(sorted(p, key=p.__getitem__)):
-        largest = max(largest, min(1.0, p[name] * (len(p) - place)))
-        adjusted[name] = largest
-    return adjusted
-
-
-def adjusted(contrasts: Mapping[str, Interval | None]) -> dict[str, Interval | None]:
-    """The same contrasts with Holm's p."""
-    p = holm({name: each.p for name, each in contrasts.items() if each is not None})
-    return {name: each and each._replace(p=p[name]) for name, each in contrasts.items()}
+    return mean and Interval(
+        mean.value, mean.value - mean.half_width, mean.value + mean.half_width, len(values)
+    )
 
 
 def by_architecture(
@@ -278,48 +248,6 @@ def by_architecture(
             paired(found, tasks, [pair for pair in pairs if pair[0].startswith(start)], new, only_learned)
         )
         for name, start in {"both": "", "Abstractor": "abstractor", "CoRelNet": "corelnet"}.items()
-    }
-
-
-def bottleneck_contrasts(
-    found: Found, measure: Measure = new, only_learned: bool = False
-) -> dict[str, Interval | None]:
-    """The first question, in each family: what the bottleneck does. Above 0 where networks with it are better."""
-    return adjusted(
-        {
-            family: interval(paired(found, tasks, pairs, measure, only_learned))
-            for family, (tasks, pairs) in FAMILIES.items()
-        }
-    )
-
-
-def questions(found: Found) -> dict[str, dict[str, Interval | None]]:
-    """All that the protocol asks, by question and then by family or task.
-
-    The bottleneck: S new with it less without. Learning and symmetry: S new with a fixed relation less that with
-    one learned map, and with one map less that with two. Both: what the bottleneck brings with a fixed relation less
-    what it brings with two maps. The cost: S familiar with the bottleneck less without, where the answer is free of
-    content and where it is not.
-    """
-    tasks = {"rules": RULES, "match": ("match",)}
-    closed = {
-        relation: [pair for pair in BOTTLENECKS if relation in pair[0]] for relation in ("fixed", "learned")
-    }
-
-    def by_task(pairs: Sequence[Pair]) -> dict[str, Interval | None]:
-        return adjusted({name: interval(paired(found, own, pairs)) for name, own in tasks.items()})
-
-    both = {}
-    for name, own in tasks.items():
-        fixed, learned = (paired_by_seed(found, own, closed[relation]) for relation in ("fixed", "learned"))
-        both[name] = interval([gain - learned[seed] for seed, gain in fixed.items() if seed in learned])
-    cost = {name: interval(paired(found, own, BOTTLENECKS, familiar)) for name, own in tasks.items()}
-    return {
-        "the bottleneck": bottleneck_contrasts(found),
-        "learning": by_task(LEARNING),
-        "symmetry": by_task(SYMMETRY),
-        "both": adjusted(both),
-        "the cost": adjusted(cost | {"name": interval(paired(found, ("name",), BOTTLENECKS, familiar))}),
     }
 
 
@@ -344,16 +272,16 @@ def by_family(found: Found) -> dict[str, str]:
     Curves have to say it of normalised curves, too. Where they differ it is "undecided", and so it is where fewer
     than three seeds have a pair that learned. "not run" where there are fewer than three seeds at all.
     """
-    everybody, learned = bottleneck_contrasts(found), bottleneck_contrasts(found, only_learned=True)
     words = {}
-    for family, (_, pairs) in FAMILIES.items():
+    for family, (tasks, pairs) in FAMILIES.items():
+        learned = interval(paired(found, tasks, pairs, only_learned=True))
         other_tasks = [(task,) for task in CONFIRMED_BY.get(family, ())]
-        run = [everybody[family], *(interval(paired(found, task, pairs)) for task in other_tasks)]
+        run = [interval(paired(found, own, pairs)) for own in (tasks, *other_tasks)]
         if None in run:
             words[family] = "not run"
             continue
         said = {decided(each) for each in run}
-        said.add("undecided" if learned[family] is None else decided(learned[family]))
+        said.add("undecided" if learned is None else decided(learned))
         words[family] = said.pop() if len(said) == 1 else "undecided"
     return words
 

@@ -1,32 +1,27 @@
 """The comparison's page, all of whose numbers are computed from the records."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from mini_lib.reproduction.glance import strip
+from mini_lib.reproduction.glance import Line, strip
 from mini_lib.reproduction.grid.contrasts import (
     BOTTLENECKS,
     FAMILIES,
     MATTERS,
     RULES,
     SYMMETRY,
-    Interval,
     by_architecture,
     by_family,
+    decided,
+    familiar,
     interval,
     paired,
-    questions,
     scores,
     verdict,
 )
 from mini_lib.reproduction.pages import environment
 from mini_lib.reproduction.records import Records
 
-NAMES = {
-    "rules": "rules (distribution of three, relational match-to-sample)",
-    "match": "finding the item of which one character is hidden",
-    "curves": "curves that are doubled or slowed down",
-    "commands": "commands with a verb that was trained alone",
-}
 VERDICTS = {
     "helps": "helps",
     "harms": "harms",
@@ -37,8 +32,13 @@ VERDICTS = {
     "against": "against it",
     "mixed": "mixed",
 }
-COLORS = {"helps": "reproduced", "harms": "not-reproduced", "undecided": "unclear"}  # of verdicts
-AXIS = -25.0, 100.0  # points; a family with a run outside has no axis
+COLORS = {"helps": "reproduced", "harms": "not reproduced", "undecided": "unclear"}  # of verdicts
+AXIS = -75.0, 100.0  # points
+# The families that have no score to draw, and why.
+NO_AXIS = {
+    "curves": "no score: it is divided by what the best continuation gains over repeating the last point,"
+    " nearly 0 on slowed lines"
+}
 
 
 def points(score: float) -> str:
@@ -46,33 +46,69 @@ def points(score: float) -> str:
     return f"{100 * score:.0f}".replace("-", "−")
 
 
-def within(found: Interval) -> str:
-    """A contrast with its interval."""
-    return f"{points(found.mean)} ({points(found.low)} to {points(found.high)})"
+def line(name: str, gains: Sequence[float], word: str | None = None, no_axis: str = "") -> Line:
+    """The gains of the bottleneck by seed; the word is that of their interval where none is given."""
+    found = interval(gains)
+    word = word or decided(found)
+    told = (
+        "" if no_axis else f"{points(found.mean)}<small>{points(found.low)} to {points(found.high)}</small>"
+    )
+    half = 50 * (found.high - found.low)
+    marks = {0.0: "no gain", 100 * MATTERS: "matters"}
+    runs = [[100 * each for each in gains]]
+    dots = strip(AXIS[1], runs, (100 * found.mean, half), marks, AXIS[0], (0.0,))
+    return Line(
+        name,
+        "",
+        f"{told}<small>{len(gains)} seeds</small>",
+        no_axis or dots,
+        COLORS.get(word, "not run"),
+        VERDICTS[word],
+    )
 
 
 def write_page(folder: Path | str, records: Records) -> Path:
     """Write grid.md into a folder; returns its path."""
     found = scores(records)
-    asked, families = questions(found), by_family(found)
-    lines = []
-    for family, (tasks, pairs) in FAMILIES.items():
-        runs = [100 * each for each in paired(found, tasks, pairs)]
-        shown = AXIS[0] <= min(runs) and max(runs) <= AXIS[1]
-        lines.append(
-            {
-                "name": NAMES[family],
-                "difference": within(asked["the bottleneck"][family]) if shown else "",
-                "runs": len(runs),
-                "strip": strip(
-                    AXIS[1], [runs], marks={0.0: "no difference", 100 * MATTERS: "matters"}, low=AXIS[0]
+    families = by_family(found)
+
+    def family(name: str, key: str) -> Line:
+        return line(name, paired(found, *FAMILIES[key]), families[key], NO_AXIS.get(key, ""))
+
+    def alone(start: str) -> list[float]:
+        return paired(found, RULES, [pair for pair in BOTTLENECKS if pair[0].startswith(start)])
+
+    groups = [
+        (
+            "Rules: which object is missing, or which pair is related alike (<em>distribution of three, RMTS</em>)",
+            [
+                family("trained on five objects, both networks", "rules"),
+                line("<em>of these, CoRelNet</em>", alone("corelnet")),
+                line("<em>of these, the Abstractor</em>", alone("abstractor")),
+                line(
+                    "trained on fifteen objects (distribution of three)",
+                    paired(found, ("d3, m=85",), BOTTLENECKS),
+                ),
+            ],
+        ),
+        (
+            "The other families",
+            [
+                family("finding: <em>which of eight items</em> has a character hidden?", "match"),
+                family("curves of twice the height, or slowed down", "curves"),
+                family("commands with a verb that was trained alone", "commands"),
+            ],
+        ),
+        (
+            "Outside the verdict",
+            [
+                line(
+                    "naming: <em>which character</em> is hidden? (familiar ones)",
+                    paired(found, ("name",), BOTTLENECKS, familiar),
                 )
-                if shown
-                else "no score: a guess is nearly as good as the best answer",
-                "word": VERDICTS[families[family]],
-                "color": COLORS.get(families[family], "not-run"),
-            }
-        )
+            ],
+        ),
+    ]
     tasks, streams = FAMILIES["commands"]
     both = [
         all(found[tasks[0], name][seed].learned for name in streams[0])
@@ -82,14 +118,12 @@ def write_page(folder: Path | str, records: Records) -> Path:
         environment()
         .get_template("grid.md.j2")
         .render(
-            lines=lines,
+            groups=groups,
             points=points,
             matters=100 * MATTERS,
             whole=VERDICTS[verdict(families)],
             rules=by_architecture(found, RULES, BOTTLENECKS),
             maps=by_architecture(found, RULES, SYMMETRY),
-            cost=asked["the cost"]["name"],
-            fifteen=interval(paired(found, ("d3, m=85",), BOTTLENECKS)),
             pairs_learned=sum(both),
             pairs=len(both),
         )
