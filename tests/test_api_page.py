@@ -39,7 +39,7 @@ def names_in(cells: list[tuple[str, bool]]) -> set[str]:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mini_lib"):
                 known |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
             elif isinstance(node, ast.Import):
-                known |= {"mini_lib": "mini_lib" for each in node.names if each.name == "mini_lib"}
+                known |= {each.name: each.name for each in node.names if each.name == "mini_lib"}
             elif shown and isinstance(node, ast.Name | ast.Attribute) and (name := full(node)):
                 found.add(name)
     return found

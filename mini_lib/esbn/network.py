@@ -161,7 +161,7 @@ class TemporalContextNorm(Module):
 
 
 class Network(Module):
-    """Pictures are encoded (f_e), normalized over the steps of their problem, and answered by a sequence model (f_s).
+    """Pictures are encoded (f_e), normalized over their problem's steps, and answered by a sequence model (f_s).
 
     Any modules will do that map images [P, ...] to embeddings [P, D], embeddings [B, T, D] to the same shape
     (`nn.Identity()` leaves them raw), and those to logits [B, C]:

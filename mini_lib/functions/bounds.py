@@ -39,7 +39,7 @@ def _contrasts(observed: int, sees_offset: bool) -> tuple[Float[Tensor, "n N"], 
 
 
 class Posterior(NamedTuple):
-    """The posterior of f(N+1), ..., f(N+S) on RBF curves, given z: the N observations, or N - 1 contrasts of them."""
+    """The posterior of f(N+1), ..., f(N+S) on RBF curves, given z: N observations, or N - 1 contrasts of them."""
 
     gain: Float[Tensor, "S n"]  #: times z, the posterior mean; of contrasts, less the mean observation.
     variance: Float[Tensor, "S"]  #: of f itself, without the noise of another observation.

@@ -1,4 +1,4 @@
-"""Shortens the API pages to what a caller needs: shapes and defaults, one sentence, parameters, and a record's fields.
+"""Shortens the API pages to what a caller needs: shapes, defaults, one sentence, parameters, a record's fields.
 
 All of a docstring is in the source and in Python's `help`.
 """
@@ -42,7 +42,7 @@ def typed(annotation: object, known: dict[object, str]) -> str:
 
 
 def call(obj: object, known: dict[object, str]) -> tuple[str, str | None]:
-    """The arguments of a function or class with their shapes and defaults, and the shape or class that it returns."""
+    """Arguments of a function or class with their shapes and defaults, and the shape or class that it returns."""
     function = obj.__init__ if inspect.isclass(obj) else obj
     shown, keyword_only = [], False
     for each in inspect.signature(function).parameters.values():

@@ -211,7 +211,7 @@ SPLITS: dict[str, Callable[[], Split]] = {
 
 
 def get_split(name: str) -> Split:
-    """Return the commands of a split: "simple", "length", "add_jump", "add_turn_left", "add_dax" or "add_jump_and_dax".
+    """Return the commands of a split: "add_jump", "add_turn_left", "length", "simple", or another of `SPLITS`.
 
     Example:
         >>> train, test = get_split("add_jump")
