@@ -83,7 +83,7 @@ def fields(record: type, known: dict[object, str], hidden: Collection[str] = ())
         if typing.get_origin(kind) is not typing.ClassVar and name not in hidden:
             shape, what = typed(kind, known), meant.get(name, "")
             shape = re.sub(r"mini_lib[\w.]+", r":py:obj:`~\g<0>`", shape)
-            lines.append(f"* ``{name}`` {shape}{': ' if what else ''}{what}".rstrip())
+            lines.append(f"* ``{name}``{' ' if shape else ''}{shape}{': ' if what else ''}{what}")
     return lines
 
 

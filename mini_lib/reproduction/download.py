@@ -1,4 +1,4 @@
-"""Puts the folder that a reader needs to run the notebooks into one file, which the page "Where to run it" offers."""
+"""Packs the folder that a reader needs to run the notebooks into one file, which "Where to run it" offers."""
 
 import zipfile
 from collections.abc import Iterator
@@ -35,6 +35,6 @@ def pack(file: Path = FILE, root: Path = ROOT) -> None:
 
 
 def setup(app) -> dict:
-    """Register with Sphinx: the file is there before pages are read, and Sphinx copies it where a page links to it."""
+    """Register with Sphinx: the file is there before pages are read, and is copied where a page links to it."""
     app.connect("builder-inited", lambda app: pack())
     return {"parallel_read_safe": True, "parallel_write_safe": True}
