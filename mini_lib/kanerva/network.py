@@ -276,7 +276,7 @@ class ProductKanerva(Kanerva):
     Args:
         encoder, decoder: images to codes, and codes to logits; any modules, such as those of `images`.
         dim, machines, columns: D, K, and M of each machine; the paper's c, k and m_i.
-        assignment: a name in `ASSIGNMENTS`: how weights of machines are inferred.
+        assignment: where the weights come from: "learned", "unit prior" (learned), "given" or "even".
         stop_grad_r: nothing is learned through r; the assignment stays as initialized (Figure 2C).
         sample: addresses at their "mean", where chi counts in their divergence alone, or, in the "full" model, drawn
             with the standard deviation chi.

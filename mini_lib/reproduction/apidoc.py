@@ -5,11 +5,11 @@ All of a docstring is in the source and in Python's `help`.
 
 import dataclasses
 import inspect
+import pydoc
 import re
 import types
 import typing
 from collections.abc import Collection
-from importlib import import_module
 from pathlib import Path
 
 from sphinx.pycode import ModuleAnalyzer
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def entries(folder: Path = ROOT / "book" / "api") -> dict[object, str]:
     """What the pages in a folder have an entry for, and the name that it is imported by."""
     names = [name for page in sorted(folder.glob("*.md")) for name in ENTRY.findall(page.read_text("utf-8"))]
-    return {getattr(import_module(name.rpartition(".")[0]), name.rpartition(".")[2]): name for name in names}
+    return {pydoc.locate(name): name for name in names}
 
 
 def typed(annotation: object, known: dict[object, str]) -> str:
