@@ -112,7 +112,8 @@ def shorten(app, what, name, obj, options, lines: list[str]) -> None:
         kept.append(fields(obj, known, options.get("exclude-members") or ()))
     kept += [parameters(block[1:]) for block in blocks[1:] if block[0].strip() == "Args:"]
     paper = name.split(".")[1]
-    by_name = {each.rpartition(".")[2]: each for each in known.values()}
+    lasts = [each.rpartition(".")[2] for each in known.values()]  # `build` is a name in every paper
+    by_name = {last: each for last, each in zip(lasts, known.values(), strict=True) if lasts.count(last) == 1}
     by_name |= {each.rpartition(".")[2]: each for each in known.values() if f".{paper}." in each}
     own = name.rpartition(".")[2]
 
