@@ -40,12 +40,12 @@ class Problems:
 
 @dataclass(frozen=True, eq=False)
 class TaskData:
-    """Training and test problems of one run, and the images that each may use (sorted ids)."""
+    """Training and test problems of one run."""
 
     train: Problems
     test: Problems
-    train_images: Int[Tensor, "P"]
-    test_images: Int[Tensor, "_"]
+    train_images: Int[Tensor, "P"]  #: ids of the images that training problems use, sorted.
+    test_images: Int[Tensor, "Q"]  #: the same of test problems.
 
 
 @dataclass(frozen=True)

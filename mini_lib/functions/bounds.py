@@ -39,9 +39,9 @@ def _contrasts(observed: int, sees_offset: bool) -> tuple[Float[Tensor, "n N"], 
 
 
 class Posterior(NamedTuple):
-    """The posterior of f(N+1..N+S) less o . y on RBF curves, given z."""
+    """The posterior of f(N+1), ..., f(N+S) on RBF curves, given z: N observations, or N - 1 contrasts of them."""
 
-    gain: Float[Tensor, "S n"]  #: z times this is the posterior mean.
+    gain: Float[Tensor, "S n"]  #: times z, the posterior mean; of contrasts, less the mean observation.
     variance: Float[Tensor, "S"]  #: of f itself, without the noise of another observation.
     inner: Float[Tensor, "n n"]  #: covariance of z.
 
@@ -181,16 +181,16 @@ EVEN = dict.fromkeys(KINDS, 1 / len(KINDS))
 
 
 class Score(NamedTuple):
-    """A mean squared error over curves and steps, and its standard error over curves."""
+    """A mean squared error over curves and steps."""
 
-    mse: float
-    se: float
+    mse: float  #: the mean.
+    se: float  #: its standard error over curves.
 
 
 def score(
     point: Float[Tensor, "B S"], curves: Curves, observed: int, weights: Mapping[str, float] = EVEN
 ) -> dict[str, Score]:
-    """Mean squared error of f(N+1), ..., N = `observed`: by class, "all" with the classes' `weights`, and "even"."""
+    """Mean squared error of predictions after `observed` points: by class, "all" by `weights`, and "even"."""
     end = observed + point.shape[1]
     if curves.truth.shape[1] < end:
         raise UsageError(f"curves of {curves.truth.shape[1]} points end before x = {end}; sample longer ones")

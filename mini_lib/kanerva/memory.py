@@ -79,7 +79,10 @@ class EpisodeMemory(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The writing of T items, step by step; the last three fields are of a network."""
+    """The writing of T items, step by step.
+
+    The last three fields are of a network.
+    """
 
     states: tuple[State, ...]  #: T + 1 of them, from before the first item to after the last.
     w: Float[Tensor, "B T K M"]  #: addresses; of a network those by least squares, without noise.

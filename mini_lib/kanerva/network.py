@@ -82,14 +82,6 @@ class Kanerva(Module):
 
     All methods take `noise`, as `draw_noise` draws it, and `tau`, the temperature of a mixture. Without noise it is
     drawn in training mode; in evaluation mode every variable is at its mean.
-
-    Args:
-        encoder, decoder: images to codes, and codes to logits; any modules, such as those of `images`.
-        dim, machines, columns: D, K, and M of each machine; the paper's c, k and m_i.
-        assignment: a name in `ASSIGNMENTS`: how weights of machines are inferred.
-        stop_grad_r: nothing is learned through r; the assignment stays as initialized (Figure 2C).
-        sample: addresses at their "mean", where chi counts in their divergence alone, or, in the "full" model, drawn
-            with the standard deviation chi.
     """
 
     coupling: ClassVar[str]
@@ -265,7 +257,7 @@ class Kanerva(Module):
 
 
 class ProductKanerva(Kanerva):
-    """K machines that all remember every item, each with the weight that an assignment network gives it.
+    """K machines that answer together; an assignment network gives each a weight for every item and every query.
 
     Writing and reading, item by item: z = e(x), h ~ q(h | z_1..t-1), u ~ q(u | z, h), eta = softplus(u) + .001,
     gamma_i = eta_i^-2 / sum_j eta_j^-2, w_i by least squares; then writing by Equations 2 to 4, or the answer
@@ -280,15 +272,23 @@ class ProductKanerva(Kanerva):
     >>> loss = nats(trace.logits, images).mean() + sum(each.mean() for each in trace.kl.values()) / 8
     >>> model(images).shape, trace.reading.gamma.shape
     (torch.Size([3, 8, 1, 5, 5]), torch.Size([3, 8, 2]))
+
+    Args:
+        encoder, decoder: images to codes, and codes to logits; any modules, such as those of `images`.
+        dim, machines, columns: D, K, and M of each machine; the paper's c, k and m_i.
+        assignment: where the weights come from: "learned", "unit prior" (learned), "given" or "even".
+        stop_grad_r: nothing is learned through r; the assignment stays as initialized (Figure 2C).
+        sample: addresses at their "mean", where chi counts in their divergence alone, or, in the "full" model, drawn
+            with the standard deviation chi.
     """
 
     coupling = "product"
 
 
 class MixtureKanerva(Kanerva):
-    """K machines, of which one is chosen for every item and every query (Equations 60 to 62).
+    """K machines, of which one is chosen for every item and query; built as `ProductKanerva` (Equations 60 to 62).
 
-    As `ProductKanerva`, but gamma is one-hot: the chosen machine is written with its own error, and its answer is
+    Here gamma is one-hot: the chosen machine is written with its own error, and its answer is
     that of the memory. `tau` is the temperature of the choice, 1 by default. As in the paper, the choice has no
     divergence.
 

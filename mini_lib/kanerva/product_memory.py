@@ -42,9 +42,10 @@ class ProductMemory(Module):
 
     Args:
         dim, machines, columns: D, K, and M of each machine.
-        total: K M, all columns together, in place of `columns`.
+        total: K M, columns of all machines; give either this or `columns`.
         episodes: B; None for one memory without that axis.
-        coupling: "product", "independent" or "mixture", where gamma is one-hot and has to be given; see `memory`.
+        coupling: the error that an item corrects: "product", of the joint answer; "independent", of each machine;
+            "mixture", of the one machine that a one-hot gamma chooses.
         ridge: lambda of the addressing.
         psi: variance of the prior.
         means: of the prior, [K, D, M], copied; by default drawn with `seed`.

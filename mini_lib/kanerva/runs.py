@@ -140,7 +140,7 @@ def paper_settings(name: str, machines: int, **changes) -> Settings:
 
 
 def tutorial_settings(name: str, machines: int, **changes) -> Settings:
-    """The same at the small scale: half an hour of a CPU's core."""
+    """Settings of a small memory: "digits", "mixture", "binding" or "sprites"; half an hour of a CPU's core."""
     check_names("memory", [name], PAPERS)
     return Settings.make({"machines": machines} | PAPERS[name] | TUTORIALS[name], changes)
 

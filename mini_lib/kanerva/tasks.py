@@ -25,7 +25,7 @@ TASKS: dict[str, Callable[..., Episodes]] = {
 
 
 def sample(task: str, count: int, items: int, generator: torch.Generator, **options: object) -> Episodes:
-    """Draw B = `count` fresh episodes of T images of a problem of `TASKS`; the generator has to be on the CPU.
+    """Draw B = `count` episodes of T = `items` images: "digits", "rgb" (three digits in three colors) or "dsprites".
 
     >>> episodes = sample("rgb", count=2, items=45, generator=torch.Generator().manual_seed(1))
     >>> episodes.images.shape, episodes.queries.shape, episodes.labels.shape

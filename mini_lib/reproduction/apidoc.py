@@ -1,33 +1,94 @@
-"""Shortens the API pages: of each name the real signature, its first paragraph, examples and parameters.
+"""Shortens the API pages to what a caller needs: shapes, defaults, one sentence, parameters, a record's fields.
 
 All of a docstring is in the source and in Python's `help`.
 """
 
 import dataclasses
 import inspect
+import pydoc
 import re
+import types
+import typing
+from collections.abc import Collection
+from pathlib import Path
 
-from sphinx.util.inspect import signature, stringify_signature
+from sphinx.pycode import ModuleAnalyzer
 
+ENTRY = re.compile(r"^\.\. auto(?:class|function|exception):: (\S+)$", re.MULTILINE)
 PARAMETER = re.compile(r"( *)([\w*, ]+): (.*)")
+LINK = re.compile(r"(?<!`)`(\w+)`(?!`)")
+ROOT = Path(__file__).parents[2]
 
 
-def shorten(app, what, name, obj, options, lines: list[str]) -> None:
-    """Keep the first paragraph, letters, examples and what parameters mean; called by Sphinx for each docstring."""
-    if lines and lines[0].startswith("Alias for field number"):  # of a field of which nothing is said
-        lines.clear()
-    blocks = [block.split("\n") for block in re.split(r"\n\s*\n", "\n".join(lines).strip())]
-    kept, meanings = blocks[:1], []
-    for block in blocks[1:]:
-        if block[0].strip() == "Args:":
-            meanings = [parameters(block[1:])]
-        elif block[0].lstrip().startswith(">>>") or block[0].startswith(("Letters", "Shapes", "In shapes")):
-            kept.append(block)
-    lines[:] = [line for block in kept + meanings for line in (*block, "")]
+def entries(folder: Path = ROOT / "book" / "api") -> dict[object, str]:
+    """What the pages in a folder have an entry for, and the name that it is imported by."""
+    names = [name for page in sorted(folder.glob("*.md")) for name in ENTRY.findall(page.read_text("utf-8"))]
+    return {pydoc.locate(name): name for name in names}
+
+
+def typed(annotation: object, known: dict[object, str]) -> str:
+    """A tensor's shape, or the name of a class that has an entry; empty for all other types."""
+    if shape := getattr(annotation, "dim_str", None):
+        axes = [re.sub(r"^\*\w+", "...", axis) for axis in shape.split()]
+        return "" if axes == ["..."] else f"[{', '.join(axes)}]"
+    parts = typing.get_args(annotation)
+    if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is typing.Union:
+        return " | ".join(filter(None, (typed(each, known) for each in parts)))
+    if typing.get_origin(annotation) in (list, tuple) and (inner := typed(parts[0], known)):
+        kind = typing.get_origin(annotation).__name__
+        rest = [typed(each, known) or getattr(each, "__name__", "...") for each in parts[1:]]
+        return f"{kind}[{', '.join([inner, *rest])}]"
+    return known.get(annotation, "") if isinstance(annotation, type) else ""
+
+
+def call(obj: object, known: dict[object, str]) -> tuple[str, str | None]:
+    """Arguments of a function or class with their shapes and defaults, and the shape or class that it returns."""
+    function = obj.__init__ if inspect.isclass(obj) else obj
+    shown, keyword_only = [], False
+    for each in inspect.signature(function).parameters.values():
+        if each.name == "self":
+            continue
+        if each.kind is each.KEYWORD_ONLY and not keyword_only:
+            shown, keyword_only = [*shown, "*"], True
+        keyword_only = keyword_only or each.kind is each.VAR_POSITIONAL
+        stars = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
+        kind = typed(each.annotation, known)
+        default = "..." if callable(each.default) or len(repr(each.default)) > 30 else repr(each.default)
+        default = "" if each.default is each.empty else default
+        equals = " = " if kind else "="
+        shown.append(
+            stars + each.name + (f": {kind}" if kind else "") + (equals + default if default else "")
+        )
+    returned = None if inspect.isclass(obj) else inspect.signature(function).return_annotation
+    plain = returned.__name__ if returned in (bool, int, float, str, list, dict) else None
+    return f"({', '.join(shown)})", typed(returned, known) or plain
+
+
+def is_record(obj: object) -> bool:
+    """Whether a class only holds values, each of which has a line of its own."""
+    return inspect.isclass(obj) and (dataclasses.is_dataclass(obj) or hasattr(obj, "_fields"))
+
+
+def fields(record: type, known: dict[object, str], hidden: Collection[str] = ()) -> list[str]:
+    """A line for each field and property of a record that is not hidden: its shape, and what it is."""
+    said = ModuleAnalyzer.for_module(record.__module__).find_attr_docs()
+    meant = {name: doc[0] for (owner, name), doc in said.items() if owner == record.__name__ and doc}
+    kinds = dict(typing.get_type_hints(record))
+    for name, value in vars(record).items():
+        if isinstance(value, property) and not name.startswith("_"):
+            meant[name] = inspect.getdoc(value).split("\n\n")[0].replace("\n", " ")
+            kinds[name] = typing.get_type_hints(value.fget).get("return")
+    lines = []
+    for name, kind in kinds.items():
+        if typing.get_origin(kind) is not typing.ClassVar and name not in hidden:
+            shape, what = typed(kind, known), meant.get(name, "")
+            shape = re.sub(r"mini_lib[\w.]+", r":py:obj:`~\g<0>`", shape)
+            lines.append(f"* ``{name}``{' ' if shape else ''}{shape}{': ' if what else ''}{what}")
+    return lines
 
 
 def parameters(lines: list[str]) -> list[str]:
-    """A list of Google's `Args`, in which names that share a meaning share a line."""
+    """A list of Google's `Args`, in which names that share a meaning share a line; of each the first sentence."""
     found: list[str] = []
     indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
     for line in lines:
@@ -36,22 +97,40 @@ def parameters(lines: list[str]) -> list[str]:
             found.append("* " + ", ".join(f"``{each}``" for each in match[2].split(", ")) + f": {match[3]}")
         elif found:
             found[-1] += " " + line.strip()
-    return found
+    return [re.sub(r"(?<=[a-z)\]])\. .*", ".", each) for each in found]
+
+
+def shorten(app, what, name, obj, options, lines: list[str]) -> None:
+    """Keep the first paragraph, what parameters mean, and a record's fields; called by Sphinx for each docstring."""
+    known = entries()
+    blocks = [block.split("\n") for block in re.split(r"\n\s*\n", "\n".join(lines).strip())]
+    kept = [blocks[0]]
+    if is_record(obj) and obj.__name__ in ("Settings", "TrainingRun"):
+        names = ", ".join(f"``{each.name}``" for each in dataclasses.fields(obj))
+        kept.append([f"Fields, which `help` explains: {names}."])
+    elif is_record(obj):
+        kept.append(fields(obj, known, options.get("exclude-members") or ()))
+    kept += [parameters(block[1:]) for block in blocks[1:] if block[0].strip() == "Args:"]
+    paper = name.split(".")[1]
+    lasts = [each.rpartition(".")[2] for each in known.values()]  # `build` is a name in every paper
+    by_name = {last: each for last, each in zip(lasts, known.values(), strict=True) if lasts.count(last) == 1}
+    by_name |= {each.rpartition(".")[2]: each for each in known.values() if f".{paper}." in each}
+    own = name.rpartition(".")[2]
+
+    def link(match: re.Match) -> str:
+        target = by_name.get(match[1])
+        return f":py:obj:`~{target}`" if target and match[1] != own else f"``{match[1]}``"
+
+    lines[:] = [LINK.sub(link, line) for block in kept for line in (*block, "")]
 
 
 def mend(
     app, what, name, obj, options, args: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
-    """Show a class's own signature, of records the names alone, whose fields follow; called by Sphinx."""
-    if what != "class" or not args:
+    """Show shapes and defaults only; of a record nothing, since its fields follow; called by Sphinx."""
+    if what not in ("class", "function", "method"):
         return args, returns
-    if dataclasses.is_dataclass(obj) or hasattr(obj, "_fields"):
-        own = inspect.signature(obj if hasattr(obj, "_fields") else obj.__init__).parameters
-        return f"({', '.join(each for each in own if each != 'self')})", returns
-    if args.startswith("(*args: object"):  # a metaclass's, which stands before that of its classes
-        own = signature(obj.__init__, bound_method=True)
-        args = stringify_signature(own, show_return_annotation=False, unqualified_typehints=True)
-    return args, returns
+    return ("", None) if is_record(obj) else call(obj, entries())
 
 
 def setup(app) -> dict:

@@ -32,7 +32,7 @@ def _encode_for(model: object, commands: Sequence[str]) -> Examples:
 class CommandAttention(NamedTuple):
     """What a network does with one command of T words, its ends included, over the N steps of the right answer."""
 
-    command: str
+    command: str  #: as it was given.
     words: tuple[str, ...]  #: from <SOS> to <EOS>.
     right: tuple[str, ...]  #: the right actions, then <EOS>.
     predicted: tuple[str, ...]  #: the network's action at each step.

@@ -153,10 +153,10 @@ def apply_mask(x: Float[Tensor, "B T D"], noise: Noise, name: str) -> Float[Tens
 
 
 class Split(NamedTuple):
-    """Training and test commands; a training command may be there many times."""
+    """Training and test commands."""
 
-    train: tuple[str, ...]
-    test: tuple[str, ...]
+    train: tuple[str, ...]  #: commands, some of them many times.
+    test: tuple[str, ...]  #: commands, once each.
 
 
 def action_count(command: str) -> int:
@@ -211,7 +211,7 @@ SPLITS: dict[str, Callable[[], Split]] = {
 
 
 def get_split(name: str) -> Split:
-    """Return the commands of a split of `SPLITS`.
+    """Return the commands of a split: "add_jump", "add_turn_left", "length", "simple", or another of `SPLITS`.
 
     Example:
         >>> train, test = get_split("add_jump")

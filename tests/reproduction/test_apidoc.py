@@ -1,11 +1,15 @@
-"""What the API pages leave out of docstrings, and what they keep."""
+"""What the API pages leave out of docstrings and signatures, and what they keep."""
 
 from typing import NamedTuple
 
-from mini_lib.reproduction.apidoc import mend, parameters, shorten
-from mini_lib.scan import SyntacticAttention
+from jaxtyping import Float
+from torch import Tensor
 
-DOC = """Write codes.
+from mini_lib.kanerva.memory import ReadResult, write_item
+from mini_lib.reproduction.apidoc import call, entries, fields, mend, parameters, shorten, typed
+from mini_lib.scan import Split
+
+DOC = """Write codes to `Split`.
 
     More, which is in the source.
 
@@ -13,7 +17,7 @@ DOC = """Write codes.
 
     Args:
         dim, columns: D and M
-            of each machine.
+            of each machine. They do not change.
         seed: of the start.
 
     >>> 1 + 1
@@ -25,29 +29,39 @@ class Pair(NamedTuple):
     other: str
 
 
-def test_first_paragraph_letters_examples_and_parameters_stay():
+def test_first_paragraph_and_parameters_stay_and_names_with_an_entry_are_links():
     lines = [line.removeprefix("    ") for line in DOC.split("\n")]
-    shorten(None, "function", "f", None, None, lines)
+    shorten(None, "function", "mini_lib.scan.f", None, {}, lines)
     assert lines == [
-        "Write codes.",
-        "",
-        "Letters: B memories.",
-        "",
-        ">>> 1 + 1",
-        "2",
+        "Write codes to :py:obj:`~mini_lib.scan.Split`.",
         "",
         "* ``dim``, ``columns``: D and M of each machine.",
         "* ``seed``: of the start.",
         "",
     ]
     assert parameters([]) == []
-    alias = ["Alias for field number 4"]
-    shorten(None, "attribute", "f", None, None, alias)
-    assert not any(alias)
 
 
-def test_a_class_shows_its_own_signature_and_a_record_its_names():
-    shown, _ = mend(None, "class", "C", SyntacticAttention, None, "(*args: object, **kwargs: object)", None)
-    assert shown.startswith("(words: int = 16, actions: int = 8")
-    assert mend(None, "class", "C", Pair, None, "(one: int, other: str)", None) == ("(one, other)", None)
-    assert mend(None, "function", "f", None, None, "(x: int)", "int") == ("(x: int)", "int")
+def test_a_record_is_a_line_for_each_field():
+    assert fields(ReadResult, {})[0] == "* ``codes`` [B, N, D]: mu_z = sum_i gamma_i R_i w_i."
+    assert fields(ReadResult, {}, {"codes", "w"}) == [
+        "* ``parts`` [B, N, K, D]: R_i w_i, the answer of each machine."
+    ]
+    assert mend(None, "class", "C", Pair, {}, "(one: int, other: str)", None) == ("", None)
+    assert mend(None, "attribute", "a", 1, {}, None, None) == (None, None)
+
+
+def test_a_signature_shows_shapes_defaults_and_classes_that_have_an_entry():
+    known = {ReadResult: "mini_lib.ReadResult"}
+    assert typed(Float[Tensor, "*B K"] | None, known) == "[..., K]"
+    assert typed(tuple[ReadResult, ...], known) == "tuple[mini_lib.ReadResult, ...]"
+    assert typed(int | str, known) == ""
+    arguments, returned = call(write_item, known)
+    assert arguments.startswith(
+        "(state, z: [B, D], w: [B, K, M], weights, coupling='product', psi: [..., K] = None"
+    )
+    assert returned is None or returned.startswith("tuple")
+
+
+def test_the_pages_have_entries_by_the_names_that_they_are_imported_by():
+    assert entries()[Split] == "mini_lib.scan.Split"
