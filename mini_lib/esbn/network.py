@@ -161,7 +161,7 @@ class TemporalContextNorm(Module):
 
 
 class Network(Module):
-    """Pictures are encoded (f_e), normalized over their problem's steps, and answered by a sequence model (f_s).
+    """Pictures pass an encoder f_e, are normalized over their problem's steps, and a sequence model f_s answers.
 
     Any modules will do that map images [P, ...] to embeddings [P, D], embeddings [B, T, D] to the same shape
     (`nn.Identity()` leaves them raw), and those to logits [B, C]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mini_lib.esbn.tasks import TASKS
+from mini_lib.reproduction.cells import paper_module
 from mini_lib.reproduction.claims import Judgement, level_mean
 from mini_lib.reproduction.comparison import Comparison, counted
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, REPRODUCED, UNCLEAR
@@ -336,7 +336,7 @@ def strip_of(each: Comparison, low: float = 0.0, top: float = 100.0) -> str:
 
 def chance(each: Comparison) -> float | None:
     """The score of a guess, in percent, where a task has a choice of answers."""
-    task = TASKS.get(each.cell.settings.get("task", ""))
+    task = paper_module("esbn").TASKS.get(each.cell.settings.get("task", ""))
     return task and 100 / task.classes
 
 

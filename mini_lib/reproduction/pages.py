@@ -9,9 +9,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from mini_lib.esbn.tasks import TASKS
 from mini_lib.reproduction import glance, ledger
-from mini_lib.reproduction.cells import PAPERS, cells_of, size_and_name
+from mini_lib.reproduction.cells import PAPERS, cells_of, paper_module, size_and_name
 from mini_lib.reproduction.claims import Claim, Judgement, by_claim, judge_all
 from mini_lib.reproduction.comparison import Comparison, compare
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, WORDS
@@ -137,7 +136,7 @@ def _table(table: str, own: list[Comparison]) -> dict:
     """A table: its numbers in rows and columns."""
     return {
         "name": table_name(table),
-        "about": NETWORKS.get(table) or TASKS[own[0].cell.settings["task"]].title,
+        "about": NETWORKS.get(table) or paper_module("esbn").TASKS[own[0].cell.settings["task"]].title,
         "rows": list(dict.fromkeys(each.cell.row for each in own)),
         "columns": list(dict.fromkeys(each.cell.column for each in own)),
         "at": {(each.cell.row, each.cell.column): each for each in own},

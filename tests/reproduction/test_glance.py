@@ -19,7 +19,7 @@ from mini_lib.reproduction.glance import (
 )
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, REPRODUCED, UNCLEAR, WORDS
 from mini_lib.reproduction.tables import Printed
-from tests.reproduction.samples import cell
+from reproduction.samples import cell
 
 
 def number(reported, *ours, error=0.0, unit="%", **more):
