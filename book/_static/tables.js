@@ -46,26 +46,40 @@
     window.addEventListener("resize", close);
   });
 
-  // A picture of the gallery opens over the page, as large as the window allows.
+  // A picture of the gallery opens over the page, as large as the window allows; arrow keys go on to the next.
   window.addEventListener("DOMContentLoaded", () => {
-    const pictures = document.querySelectorAll(".gallery-entry button");
+    const pictures = [...document.querySelectorAll(".gallery-entry button")];
     if (!pictures.length) return;
-    const frame = document.createElement("dialog"), large = document.createElement("img"), shut = document.createElement("button");
-    const words = document.createElement("p");
+    const frame = document.createElement("dialog");
     frame.className = "enlarged";
-    shut.type = "button";
-    shut.textContent = "Close";
-    frame.append(large, words, shut);
+    frame.innerHTML = `<img><p></p><div><button type="button">← Previous</button><button type="button">Next →</button>
+      <a>See it in its chapter</a><a download>Save the picture</a><button type="button">Close</button></div>`;
     document.body.append(frame);
-    frame.addEventListener("click", () => frame.close());
-    for (const button of pictures) {
-      button.addEventListener("click", () => {
-        const own = button.querySelector("img");
-        Object.assign(large, { src: own.src, alt: own.alt });
-        const told = [...button.closest(".gallery-entry").querySelectorAll("p:not(:has(button))")];
-        words.textContent = told.map((each) => each.textContent).join(" ");
-        frame.showModal();
-      });
+    const [large, words] = [frame.querySelector("img"), frame.querySelector("p")];
+    const [back, on, shut] = frame.querySelectorAll("button"), [chapter, save] = frame.querySelectorAll("a");
+    let at = 0;
+
+    function show(place) {
+      at = (place + pictures.length) % pictures.length;
+      const card = pictures[at].closest(".gallery-entry"), own = card.querySelector("img");
+      Object.assign(large, { src: own.src, alt: own.alt });
+      words.textContent = [...card.querySelectorAll("p:not(:has(button))")].map((each) => each.textContent).join(" ");
+      chapter.href = card.querySelector("a").href;
+      save.href = own.src;
     }
+
+    pictures.forEach((button, place) => button.addEventListener("click", () => {
+      show(place);
+      frame.showModal();
+    }));
+    back.addEventListener("click", () => show(at - 1));
+    on.addEventListener("click", () => show(at + 1));
+    shut.addEventListener("click", () => frame.close());
+    frame.addEventListener("click", (event) => event.target === frame && frame.close());
+    frame.addEventListener("close", () => pictures[at].focus());
+    frame.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (step) show(at + step);
+    });
   });
 })();

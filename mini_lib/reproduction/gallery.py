@@ -18,6 +18,7 @@ from PIL import Image
 from mini_lib.reproduction.ledger import Ledger, Row
 
 MARK = "figure-"
+OWN = "figure-own-"  # of a drawing that the paper does not have
 WIDTH = 1200  # pixels of a picture, at most
 GAP = 24  # pixels between panels
 # Of the two pictures of a panel, that for a light page.
@@ -104,9 +105,10 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
     (folder / "gallery").mkdir(parents=True)
     parts = [
         "# Gallery",
-        "The figures of the four papers as this book draws them, with the papers' numbers. Select a picture to"
-        " enlarge it and to read what it shows in our networks, or its number to see it in its chapter. The paper on"
-        " function learning has no figures, so these drawings are ours.",
+        "The figures of the four papers as this book draws them, under the papers' numbers, and then some of its"
+        " own. Click a picture to enlarge or save it, or its title to see it in its chapter. The MIT license allows"
+        " you to use them, in slides for example. The paper on function learning has no figures, so all of its"
+        " drawings are ours.",
     ]
     for title, ledger in ledgers:
         drawn, cards, rows = {}, [], figure_rows(ledger)
@@ -115,15 +117,16 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
             if twice := drawn.keys() & more.keys():
                 raise ValueError(f"two chapters draw {', '.join(twice)}")
             drawn |= more
-        cells: dict[tuple[str, int], list[Row]] = {}
+        cells: dict[tuple[str, int], list[Row]] = {}  # a card for each cell, also where it draws two figures
         for row in rows:
             if each := drawn.get(tag_of(row)):
                 cells.setdefault((each.page, each.place), []).append(row)
-        for own in cells.values():  # a card for each cell, also where it draws two figures
-            each = drawn[tag_of(own[0])]
+        shown = [(drawn[tag_of(of_cell[0])], of_cell) for of_cell in cells.values()]
+        shown += [(each, []) for tag, each in drawn.items() if tag.startswith(OWN)]
+        for each, of_cell in shown:
             name = f"gallery/{ledger.paper}-{each.tag}.png"
             (folder / name).write_bytes(_small(each.picture))
-            cards.append(_card(own, each, name))
+            cards.append(_card(of_cell, each, name))
         if cards:
             parts += [f"## {title}", "::::{div} gallery", *cards, "::::"]
         if undrawn := [f"- {row.number}. {row.what} {row.undrawn}" for row in rows if row.undrawn]:
@@ -144,15 +147,18 @@ def _small(picture: bytes) -> bytes:
 
 
 def _card(rows: list[Row], drawn: Drawn, picture: str) -> str:
+    """A picture, what is drawn with the paper's number, and what it shows; of our own drawings, the last alone."""
     link = f"../../{Path(drawn.page).with_suffix('.html')}#{drawn.tag}"
-    names = " and ".join(row.number for row in rows)
-    if len(rows) > 1:
+    numbers = [row.number for row in rows if row.number.startswith("Figure")]
+    names = " and ".join(numbers)
+    if len(numbers) > 1:
         names = "Figures " + names.replace("Figure ", "")
-    if not names.startswith("Figure"):
-        names = f"On “{names.partition(',')[0]}”"
-    differs = dict.fromkeys(f"*{row.differs}*" for row in rows if row.differs)
-    seen = f'<button type="button" title="Enlarge">![{names}]({picture})</button>'
-    what = rows[0].drawn or " ".join(row.what for row in rows)
-    told = f'<p class="told">{drawn.finding}</p>'
-    parts = [seen, f'**<a href="{link}">{names}</a>. {what}**', *differs, told]
+    what = rows and (rows[0].drawn or " ".join(row.what for row in rows))
+    title = " ".join([*([f"{names}."] if names else []), what or drawn.finding])
+    alt = re.sub("<.*?>", "", title).replace("$", "")
+    parts = [f'<button type="button" title="Enlarge">![{alt}]({picture})</button>']
+    parts.append(f'**<a href="{link}">{title}</a>**')
+    parts += dict.fromkeys(f"*{row.differs}*" for row in rows if row.differs)
+    if rows:
+        parts.append(f"<p>{drawn.finding}</p>")
     return ":::{div} gallery-entry\n" + "\n\n".join(parts) + "\n:::"

@@ -74,7 +74,7 @@ def name_figures(app, page, template, context, doctree) -> None:
     """Let links lead to the cells that draw the papers' figures; called by Sphinx for each page."""
 
     def named(found: re.Match) -> str:
-        first, *others = re.findall(r"tag_(figure-\w+)", found.group())
+        first, *others = re.findall(r"tag_(figure-[\w-]+)", found.group())
         places = "".join(f'<span id="{other}"></span>' for other in others)
         return found.group().replace("<div", f'<div id="{first}"', 1) + places
 

@@ -341,8 +341,14 @@ def test_a_picture_of_the_gallery_is_enlarged_by_a_click(browser, book):
     large = page.locator("dialog.enlarged img")
     assert large.is_visible()
     assert large.get_attribute("src") == button.locator("img").evaluate("e => e.src")
+    page.keyboard.press("ArrowRight")
+    second = page.locator(".gallery-entry").nth(1)
+    assert large.get_attribute("src") == second.locator("img").evaluate("e => e.src")
+    chapter = page.get_by_role("link", name="See it in its chapter")
+    assert chapter.evaluate("e => e.href") == second.locator("a").evaluate("e => e.href")
     page.keyboard.press("Escape")
     assert not large.is_visible()
+    assert page.locator(".gallery-entry button").nth(1).evaluate("e => e === document.activeElement")
     page.close()
 
 
