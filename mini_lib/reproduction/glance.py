@@ -406,11 +406,12 @@ def _stated(line: Stated, at: Mapping[str, Comparison], judged: Mapping[tuple[st
     if word == SEEN[UNCLEAR]:
         better = [value >= limit if limit else value < means[0].value for value in runs[-1]]
         said = f"{sum(better)} of {len(better)} {'reach it' if limit else 'are lower'}"
+    low, top = _ends([value for own in runs for value in own] + [limit or 0] * (len(runs) == 1))
     return Line(
         line.words,
         needed,
         f"{told}{needed * ('(' in needed)}<small>{' and '.join(map(str, map(len, runs)))} runs</small>",
-        strip(_round_up(max(*map(max, runs), limit or 0)), runs, None, {limit: "needed"} if limit else {}),
+        strip(top, runs, None, {limit: "needed"} if limit else {}, low),
         judgement.verdict,
         word,
         said,
@@ -421,6 +422,17 @@ def _round_up(value: float) -> float:
     """Where an axis ends: the next number of one digit, or 15, 1,500 and so on."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(step * power for step in (1, 1.5, *range(2, 11)) if value <= step * power)
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    """From where to where an axis of these goes: from 0, but cut where that would put two networks in one heap."""
+    least, most = min(values), max(values)
+    if least < most / 2 or least == most:
+        return 0.0, _round_up(most)
+    wide = (most - least) / 3
+    power = 10.0 ** math.floor(math.log10(wide))
+    step = next(each * power for each in (1, 2, 5, 10) if wide <= each * power)
+    return math.floor(least / step) * step, math.ceil(most / step) * step
 
 
 def _number(value: float) -> str:

@@ -78,6 +78,25 @@ def test_numbers_of_a_group_are_on_one_axis():
 
 
 @pytest.mark.parametrize(
+    ("one", "two", "ends"),
+    [
+        ((41.8, 42, 43.4), (40.9, 41, 41.7), (40, 44)),
+        ((0.244, 0.245, 0.245), (0.238, 0.24, 0.241), (0.235, 0.245)),
+        ((2.6, 2.6, 2.6), (13.4, 13.5, 13.6), (0, 15)),
+        ((20, 20, 20), (20, 20, 20), (0, 20)),
+    ],
+)
+def test_an_axis_is_cut_where_two_networks_differ_little(one, two, ends):
+    at = {name: number(0, *own, variant="tutorial") for name, own in (("one", one), ("two", two))}
+    group = Group(
+        "Losses", "kanerva/5_sprites", (Stated("A.", "kanerva.a", (("one", "one"), ("two", "two"))),)
+    )
+    judgement = Judgement(Claim("kanerva.a", "A.", "s", {}), "tutorial", UNCLEAR, "")
+    (line,) = lines(group, at, {("kanerva.a", "tutorial"): judgement}, {})
+    assert [f">{end}</text>" in line.strip for end in ends] == [True] * 2
+
+
+@pytest.mark.parametrize(
     ("rule", "others", "told", "said"),
     [
         ({"at_least": 0.95}, (), "{:.3g} (needed: 0.95)", "1 of 3 reach it"),
