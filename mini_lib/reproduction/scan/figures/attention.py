@@ -14,7 +14,7 @@ WRONG = "#000000"
 def attention_map(attended: CommandAttention, *, large: bool = False) -> Figure:
     """Draw the attention of every step (from left to right) on every word (from top to bottom).
 
-    Above it the correct actions and, where they differ, the network's output, each wrong one in a black frame. A ring
+    Above it the correct actions and, if it differs, the network's output, wrong actions in black frames. A ring
     marks the word whose meaning the correct action is; a step is right if its dark field is in its ring. A `large`
     map of few steps has large fields.
     """
