@@ -93,23 +93,34 @@ def ask(box, **commands) -> str:
     return box.locator(".live-status").inner_text()
 
 
+def test_both_ends_are_outlined_where_both_mean_the_end(streams, attention):
+    """In the last column; to network 2 the start means JUMP."""
+    ask(streams, Syntax="jump twice", Semantics="walk twice")
+    assert streams.locator(".live-ring").count() == 3 + 1
+    for number, rings in ((1, 2 + 1), (2, 2)):
+        attention.get_by_role("button", name=f"network {number}").click()
+        ask(attention, Command="jump")
+        assert attention.locator(".live-ring").count() == rings
+
+
 def test_streams_answer_by_keyboard(streams):
-    assert streams.get_by_role("status").inner_text().startswith("Correct: RIGHT JUMP RIGHT JUMP RUN")
+    assert streams.get_by_role("status").inner_text() == "Correct: WALK WALK."
     both = ask(streams, Syntax="jump opposite left twice", Semantics="walk opposite right twice")
     assert both == "Correct: RIGHT RIGHT WALK RIGHT RIGHT WALK."
     assert streams.locator(".live-map tbody tr").count() == 6
     assert streams.locator(".live-map thead tr").first.locator("th").count() == 1 + 7
     assert "same number of words" in ask(streams, Semantics="walk")
     assert not streams.locator(".live-map").count()
-    streams.get_by_role("button", name="jump twice / walk twice").click()
-    assert streams.get_by_role("status").inner_text() == "Correct: WALK WALK."
+    streams.get_by_role("button", name="walk after look left twice").click()
+    assert streams.get_by_role("status").inner_text() == "Correct: RIGHT JUMP RIGHT JUMP RUN."
     assert not streams.page.complaints
 
 
-def test_where_semantics_has_no_action_streams_say_so(streams):
-    told = ask(streams, Syntax="run after jump left", Semantics="look and turn right")
-    assert told.startswith("“turn” has no action of its own")
-    assert not streams.locator(".live-map").count()
+def test_where_semantics_has_no_action_streams_say_so_and_answer(streams):
+    told = ask(streams, Syntax="jump twice", Semantics="twice twice")
+    assert told == "“twice” has no action of its own, so no answer is correct. Output: RUN RUN."
+    assert streams.locator(".live-map tbody tr").count() == 4
+    assert not streams.locator(".live-wrong").count()
     both = ask(streams, Syntax="walk after look left twice", Semantics="run and jump right thrice")
     assert both == "Correct: RIGHT JUMP RIGHT JUMP RUN."
 
@@ -335,11 +346,11 @@ def test_the_network_on_the_way_is_that_of_pytorch(way, share, goals):
 
 def test_jump_goes_to_look_by_keyboard(way):
     slider, told = way.get_by_role("slider", name="Move jump"), way.locator(".live-status")
-    assert told.inner_text().startswith("At 0 % of the way, of these six: 2 correct")
+    assert told.inner_text().startswith("At 0 % of the way, of the first six: 2 correct")
     slider.press("End")
     assert (
         told.inner_text()
-        == "At 100 % of the way, of these six: 0 correct, 6 with a wrong verb only, 0 wrong."
+        == "At 100 % of the way, of the first six: 0 correct, 6 with a wrong verb only, 0 wrong."
     )
     assert way.locator("tbody tr").first.inner_text().split() == ["jump", "J", "L", "wrong", "verb"]
     ask(way, **{"Your command": "look twice"})

@@ -20,13 +20,14 @@
     // Where the streams differ, correct is the meaning of the word that semantics receives at the place that syntax asks for.
     const meaning = (at) => ({ turn: "", [DAX]: "JUMP" })[streams.semantics[at]] ?? streams.semantics[at].toUpperCase();
     const right = [...derived.map(({ at }) => meaning(at)), END], own = [...derived.map(({ at }) => at + 1), streams.syntax.length + 1];
-    const mute = derived.map(({ at }) => streams.semantics[at]).find((word, i) => !actions.includes(right[i]));
-    if (mute) return { error: `“${mute}” has no action of its own: in its place, semantics needs a verb or a direction.` };
-    return { streams, attention, logits, said: logits.map((each) => actions[argmax(each)]), right, own };
+    const said = logits.map((each) => actions[argmax(each)]), mute = derived.map(({ at }) => streams.semantics[at]).find((word, i) => !actions.includes(right[i]));
+    const either = actions[argmax(Scan.say(net, [[1]], [words.indexOf(START)])[0])] === END; // the start means the end as well
+    return { streams, attention, logits, said, right: right.map((action, i) => (actions.includes(action) ? action : said[i])), own, mute, either };
   }
 
   /** One sentence: correct, or the first step that is wrong and what the network attends to in it. */
-  function verdict({ said, right, own, attention, streams }) {
+  function verdict({ said, right, own, attention, streams, mute }) {
+    if (mute) return `“${mute}” has no action of its own, so no answer is correct. Output: ${said.slice(0, -1).join(" ")}.`;
     const wrong = said.findIndex((action, i) => action !== right[i]);
     if (wrong < 0) return `Correct: ${said.slice(0, -1).join(" ")}.`;
     const words = [START, ...streams.semantics, END], at = argmax(attention[wrong]);
@@ -35,13 +36,14 @@
   }
 
   /** The map of attention: time goes to the right, outputs on top, a row for each word; `both` names the words of both streams. */
-  function map({ streams, attention, said, right, own }, both) {
+  function map({ streams, attention, said, right, own, either }, both) {
+    const ring = (i, j) => own[i] === j || (either && i === own.length - 1 && j === 0);
     const head = (name, row, wrong) => element("tr", {}, element("th", { scope: "row", colspan: both ? 2 : 1 }, name),
       row.map((action, i) => element("th", { scope: "col", class: wrong && said[i] !== right[i] ? "live-wrong" : null }, element("span", {}, action))));
     const [syntax, semantics] = [streams.syntax, streams.semantics].map((words) => [START, ...words, END]);
     const lines = syntax.map((word, j) => element("tr", {}, element("th", { scope: "row", class: both ? "live-structure" : null }, word),
       both ? element("th", { scope: "row", class: "live-content" }, semantics[j]) : null,
-      attention.map((alpha, i) => element("td", { class: own[i] === j ? "live-ring" : null, style: `--shade: ${Math.round(100 * alpha[j])}%` },
+      attention.map((alpha, i) => element("td", { class: ring(i, j) ? "live-ring" : null, style: `--shade: ${Math.round(100 * alpha[j])}%` },
         element("span", { class: "visually-hidden" }, `${Math.round(100 * alpha[j])} %`)))));
     const names = both ? element("tr", {}, [["live-structure", "syntax"], ["live-content", "semantics"]].map(([kind, name]) => element("th", { scope: "col", class: kind }, name))) : null;
     const wrong = said.some((action, i) => action !== right[i]);
@@ -53,7 +55,7 @@
 
   /** Where maps are shown: {box, show(result, both)}. Wide ones scroll, and say so. */
   function stage() {
-    const told = status(), about = element("p", { class: "live-note" }, "Attention, time to the right, for as many steps as the correct answer has. Outlined: the word that should have most attention.");
+    const told = status(), about = element("p", { class: "live-note" }, "Attention, time to the right, for as many steps as the correct answer has. Outlined: where most attention should be.");
     const place = scroller("Attention: one column for each step, one row for each word"), hint = element("p", { class: "live-note" }, "The map goes on to the right: scroll it.");
     function show(result, both) {
       told.textContent = result.error ?? verdict(result);

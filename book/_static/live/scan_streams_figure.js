@@ -6,7 +6,7 @@
 
   function start(box, parcel) {
     const { facts } = parcel, net = network(parcel, facts.networks[0]), { box: shown, show } = Scan.stage();
-    const syntax = Scan.field("walk after look left twice"), semantics = Scan.field("run and jump right thrice");
+    const syntax = Scan.field(EXAMPLES[0][0]), semantics = Scan.field(EXAMPLES[0][1]);
     const run = () => show(Scan.ask(net, facts, syntax.value, semantics.value), true);
     const form = element("form", { class: "live-controls", onsubmit: (event) => { event.preventDefault(); run(); } },
       labelled("Syntax receives", syntax), labelled("Semantics receives", semantics), element("button", { type: "submit" }, "Ask"));

@@ -21,9 +21,9 @@
       return { right, output, kind };
     }
 
-    function row(command) {
+    function row(command, style = null) {
       const { right, output, kind } = ask(command), shown = (list) => element("td", { style: LEFT }, Scan.chips(list.filter((action) => !action.startsWith("<"))));
-      body.append(element("tr", {}, element("th", { scope: "row", style: LEFT }, command.join(" ")), shown(right), shown(output), element("td", { style: LEFT }, kind)));
+      body.append(element("tr", { style }, element("th", { scope: "row", style: LEFT }, command.join(" ")), shown(right), shown(output), element("td", { style: LEFT }, kind)));
       return kind;
     }
 
@@ -33,8 +33,8 @@
       const command = own.value.trim().toLowerCase().split(/\s+/), known = command.every((word) => words.includes(word)) && Scan.derive(command);
       complaint.hidden = Boolean(known);
       complaint.textContent = known ? "" : `“${own.value.trim()}” is not a command of SCAN.`;
-      if (known) row(command);
-      told.textContent = `At ${Math.round(100 * share)} % of the way, of these six: ${count("correct")} correct, ${count("wrong verb")} with a wrong verb only, ${count("wrong")} wrong.`;
+      if (known) row(command, "border-top: 2px solid currentColor");
+      told.textContent = `At ${Math.round(100 * share)} % of the way, of the first six: ${count("correct")} correct, ${count("wrong verb")} with a wrong verb only, ${count("wrong")} wrong.`;
     }
 
     const way = slider("Move jump", { min: 0, max: 100, value: 0, shown: (value) => `${value} %` }, (value) => { share = value / 100; run(); });
@@ -43,7 +43,7 @@
       labelled("Your command", own), element("button", { type: "submit" }, "Ask"));
     const head = element("thead", {}, element("tr", {}, ["command", "correct", "its output", ""].map((name) => element(name ? "th" : "td", name ? { scope: "col", style: LEFT } : {}, name))));
     box.append(element("div", { class: "live-controls" }, way, goal), told, element("table", { class: "live-way" }, head, body), form, complaint,
-      element("p", { class: "live-note" }, "“Wrong verb”: right, but for another verb's action in place of JUMP. W: walk, L: look, R: run, J: jump; arrows: turn."));
+      element("p", { class: "live-note" }, "“Wrong verb”: right steps and order, but other verbs' actions in place of JUMP. Below the line: your command. W: walk, L: look, R: run, J: jump; arrows: turn."));
     run();
   }
 

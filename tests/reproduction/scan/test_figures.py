@@ -110,7 +110,7 @@ def test_a_map_shows_attention_rings_and_wrong_actions():
     assert np.allclose(rings[:, 0], np.arange(4) + 0.5)
     assert np.floor(rings[:, 1] / tall).astype(int).tolist() == found.source.tolist() == [2, 1, 4, 5]
     assert drawn(ax, -1.15) == list(found.right)
-    assert drawn(ax, -2.2) == ["RUN"]
+    assert drawn(ax, -2.2) == list(found.predicted)
     framed = [patch for patch in ax.patches if mpl.colors.to_hex(patch.get_edgecolor()) == "#000000"]
     assert [int(patch.get_x()) for patch in framed if patch.get_edgecolor()[3]] == [1]
     assert "its output" in texts(ax)

@@ -14,7 +14,7 @@ WRONG = "#000000"
 def attention_map(attended: CommandAttention, *, large: bool = False) -> Figure:
     """Draw the attention of every step (from left to right) on every word (from top to bottom).
 
-    Above it the correct actions, and over each step that goes wrong the network's output in a black frame. A ring
+    Above it the correct actions and, if it differs, the network's output, wrong actions in black frames. A ring
     marks the word whose meaning the correct action is; a step is right if its dark field is in its ring. A `large`
     map of few steps has large fields.
     """
@@ -33,8 +33,8 @@ def attention_map(attended: CommandAttention, *, large: bool = False) -> Figure:
         ax.plot(x, y, "o", fillstyle="none", color=shade, markersize=9, markeredgewidth=wide)
     for step, (right, predicted) in enumerate(zip(attended.right, attended.predicted, strict=True)):
         square(ax, right, step, -1.15, 28 * cell)
-        if predicted != right:
-            square(ax, predicted, step, -2.2, 28 * cell, edge=WRONG)
+        if wrong:
+            square(ax, predicted, step, -2.2, 28 * cell, edge="none" if predicted == right else WRONG)
     for place, word in enumerate(attended.words):
         ax.text(-0.3, (place + 0.5) * tall / cell, word, ha="right", va="center", fontsize=9)
     margin = {"ha": "right", "va": "center", "fontsize": 9, "color": QUIET}
