@@ -73,7 +73,7 @@ def test_a_dot_lies_where_its_run_is():
 
 def test_dots_that_coincide_are_stacked_and_stay_between_axis_and_mean():
     for runs in (3, 10):
-        drawn = strip(100.0, [[50.0] * runs, []], (50.0, 1.0))
+        drawn = strip(100.0, [[50.0] * runs], (50.0, 1.0))
         heights = [float(y) for y in re.findall(r'cy="([0-9.]+)"', drawn)]
         assert len(set(heights)) == runs
         assert 3 + 3 < min(heights) <= max(heights) < AXIS
@@ -86,7 +86,10 @@ def test_an_interval_that_is_longer_than_its_axis_goes_past_the_end_where_it_may
 
 
 def test_numbers_of_a_group_are_on_one_axis():
-    at = {"a": number(1.5, 1.0, 1.1, 1.2, unit="MSE"), "b": number(0.1, 0.2, 0.3, 0.1, unit="MSE")}
+    at = {
+        "a": number(1.5, 1.0, 1.1, 1.2, unit="MSE", task=""),
+        "b": number(0.1, 0.2, 0.3, 0.1, unit="MSE", task=""),
+    }
     group = Group("Errors", "esbn/1_tasks", (Entry("A", "a"), Entry("B", "b")))
     found = lines(group, at, {}, dict(zip(WORDS, WORDS, strict=True)))
     assert [each.label for each in found] == ["A", "B"]

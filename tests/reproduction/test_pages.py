@@ -228,7 +228,7 @@ def test_what_is_told_of_scan(told):
     runs = found["scan.table2/Sequential semantics/Add jump"].records
     failed = [each["metrics"]["validation_accuracy"] < 1 for each in runs].count(True)
     assert f"on {len(runs)} runs, of which {failed} did not even learn" in told["scan"]
-    rest = [each for each in found.values() if each.is_printed and each.verdict == "not run"]
+    rest = with_verdict(counted_once("scan"), "not run")
     single = [each for each in rest if each.ours.n == 1]
     assert f"Of the other {len(rest)} numbers" in told["scan"]
     assert f"{len(single)} have one run and {len(rest) - len(single)} have none" in told["scan"]
@@ -271,9 +271,8 @@ def test_what_is_told_of_functions(told, pages):
     assert {each.verdict for each in both} == {"not run"}
     assert f"has only {both[0].ours.n} runs" in told["functions"]
     own = [each for each in load_claims() if each.paper == "functions"]
-    lacking = {each.id for each in own} - {
-        f"functions.{name}" for (name, _), word in words.items() if word != "not run"
-    }
+    known = {f"functions.{name}" for (name, _), word in words.items() if word != "not run"}
+    lacking = {each.id for each in own} - known
     assert lacking == {each.id for each in own if any(map(not_compared, each.tables()))}
     assert f"{len(lacking)} more claims are about the spreads" in pages["functions"]
     # The mask of the formula, and what it does to the spread on lines.
