@@ -104,9 +104,9 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
     (folder / "gallery").mkdir(parents=True)
     parts = [
         "# Gallery",
-        "The figures of the four papers as this book draws them, with the papers' numbers. Select a picture to"
-        " enlarge it and to read what it shows in our networks, or its number to see it in its chapter. The paper on"
-        " function learning has no figures, so these drawings are ours.",
+        "The figures of the four papers, as this book draws them, in the order of the book. Click a picture to"
+        " enlarge it and to read what our networks show in it; click its title to go to its chapter. The paper on"
+        " function learning has no figures; these drawings are ours, and their titles name its sections.",
     ]
     for title, ledger in ledgers:
         drawn, cards, rows = {}, [], figure_rows(ledger)
@@ -149,7 +149,7 @@ def _card(rows: list[Row], drawn: Drawn, picture: str) -> str:
     if len(rows) > 1:
         names = "Figures " + names.replace("Figure ", "")
     if not names.startswith("Figure"):
-        names = f"On “{names.partition(',')[0]}”"
+        names = f"Section “{names.partition(',')[0]}”"
     differs = dict.fromkeys(f"*{row.differs}*" for row in rows if row.differs)
     seen = f'<button type="button" title="Enlarge">![{names}]({picture})</button>'
     what = rows[0].drawn or " ".join(row.what for row in rows)

@@ -101,7 +101,7 @@ def test_what_is_no_figure_of_the_paper_says_what_is_drawn():
     row = ledger.Row("Results, error", "A formula.", "", "", drawn="A curve.", differs="Ours.")
     drawn = gallery.Drawn("p.ipynb", "figure-9", 1, b"", "So it is.")
     card = gallery._card([row], drawn, "p.png")
-    assert '>On “Results”</a>. A curve.**\n\n*Ours.*\n\n<p class="told">So it is.</p>\n' in card
+    assert '>Section “Results”</a>. A curve.**\n\n*Ours.*\n\n<p class="told">So it is.</p>\n' in card
 
 
 def test_two_chapters_for_one_figure_are_refused(store, tmp_path):
