@@ -13,11 +13,19 @@ from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, REPRODUCED,
 # The words for a claim, at the paper's size and in small networks, which do not judge the paper.
 HELD = {REPRODUCED: "holds", NOT_REPRODUCED: "does not hold", UNCLEAR: "undecided", NOT_RUN: NOT_RUN}
 SEEN = HELD | {REPRODUCED: "seen", NOT_REPRODUCED: "not seen"}
-# The words for a number of a network that may not be the authors'.
-AGREES = {REPRODUCED: "agrees", NOT_REPRODUCED: "differs", UNCLEAR: UNCLEAR, NOT_RUN: NOT_RUN}
+# The words for a number that has no verdict yet, and for one of a network that may not be the authors'.
+FEW = "fewer than three runs"
+AGREES = {REPRODUCED: "agrees", NOT_REPRODUCED: "differs", UNCLEAR: UNCLEAR, NOT_RUN: FEW}
+# What these words mean; the last says it itself.
+MEANINGS = {
+    REPRODUCED: "the two means agree as far as the runs can tell",
+    NOT_REPRODUCED: "they differ by more than luck explains",
+    UNCLEAR: "the runs vary too much to tell; three are seldom enough",
+}
 AT_CHANCE = 1.0  # points from chance within which a score counts as chance
 WIDTH, HEIGHT, EDGE = 180, 42, 14  # of a strip of dots, and from where to where its axis goes
 AXIS = 30  # the height of the axis; numbers stand below
+DOT, STACK = 6, 12  # how wide a dot is, and how high dots may be stacked
 
 
 class Entry(NamedTuple):
@@ -132,11 +140,12 @@ SCAN = (
 NETWORKS = {
     "1d transformer": "plain",
     "relational transformer": "relational",
-    "1d transformer, learned window": "plain, with the window",
+    "1d transformer, learned window": "plain, with window",
+    "relational transformer, learned window": "both: the paper's best",
 }
 FUNCTIONS = tuple(
     Group(
-        f"{heading}: squared error, lower is better",
+        heading,
         "functions/5_how_good",
         tuple(Entry(name, f"functions.table1/{row}/{column}") for row, name in NETWORKS.items()),
     )
@@ -289,22 +298,32 @@ def lines(
 ) -> list[Line]:
     """The lines of a group; `words` names the verdicts of numbers.
 
-    Numbers are on one axis: percent from 0 to 100, errors from 0 to the largest. Each statement has its own.
+    Numbers are on one axis, from the least to the largest mean or run. Each statement has its own.
     """
     own = [at[line.id] for line in group.lines if isinstance(line, Entry)]
-    top = 100.0
-    if own and own[0].paper.unit != "%":
-        ends = (max(each.papers_mean.value + each.papers_mean.half_width, *each.ours.values) for each in own)
-        top = _round_up(max(ends))
+    levels = [level for each in own for level in (each.papers_mean.value, chance(each), *each.ours.values)]
+    ends = _ends([level for level in levels if level is not None]) if own else (0.0, 0.0)
     return [
         _stated(line, at, judged)
         if isinstance(line, Stated)
-        else _compared(line.name, at[line.id], top, words)
+        else _compared(line.name, at[line.id], ends, words)
         for line in group.lines
     ]
 
 
-def _compared(name: str, each: Comparison, top: float, words: Mapping[str, str]) -> Line:
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    """Round numbers that enclose these: 0 or near the least, and near the most. Infinity is beyond the end."""
+    known = [value for value in values if math.isfinite(value)] or [0.0]
+    if 0 < min(known) < max(known) / 2:
+        known.append(0.0)
+    spread = (max(known) - min(known)) or abs(known[0]) or 1.0
+    power = 10.0 ** math.floor(math.log10(spread / 3))
+    step = max(factor * power for factor in (1, 2, 5) if factor * power <= spread / 3)
+    low, top = math.floor(min(known) / step) * step, math.ceil(max(known) / step) * step
+    return round(low, 9), round(top if top > low else low + step, 9)
+
+
+def _compared(name: str, each: Comparison, ends: tuple[float, float], words: Mapping[str, str]) -> Line:
     decimals = 1 if each.paper.unit == "%" else 2
 
     def cell(value: float | None, runs: int) -> str:
@@ -315,7 +334,7 @@ def _compared(name: str, each: Comparison, top: float, words: Mapping[str, str])
         name,
         cell(each.paper.mean, each.paper.runs),
         cell(each.ours.mean, each.ours.n),
-        strip_of(each, top=top),
+        strip_of(each, *ends),
         each.verdict,
         words[each.verdict],
         beside(each),
@@ -331,6 +350,7 @@ def strip_of(each: Comparison, low: float = 0.0, top: float = 100.0) -> str:
         (each.papers_mean.value, each.papers_mean.half_width),
         {guess: "chance"} if guess is not None and low <= guess <= top else {},
         low,
+        beyond=each.paper.unit != "%",
     )
 
 
@@ -349,7 +369,7 @@ def at_chance(each: Comparison) -> bool:
 
 
 def beside(each: Comparison) -> str:
-    """What stands beside the word: how far apart the numbers are, and half the interval where that decides."""
+    """What stands beside the word: how far apart the numbers are, and how far luck explains, where that decides."""
     difference = each.difference
     if difference is None:
         return ""
@@ -365,7 +385,9 @@ def beside(each: Comparison) -> str:
     if close:  # the decimals decide
         apart = apart.replace(_points(difference.value), f"{abs(difference.value):.1f} points")
     known = f"{wide:.1f}" if wide < 1.95 or close else f"{wide:.0f}"
-    return f"{apart}, give or take {known}{'' if each.paper.unit == '%' else ' %'}"
+    if each.paper.unit == "%":
+        return f"{apart}; luck explains {known}"
+    return f"{apart}; luck explains {'far more' if wide > 100 else f'{known} %'}"
 
 
 def _points(value: float) -> str:
@@ -404,8 +426,8 @@ def _stated(line: Stated, at: Mapping[str, Comparison], judged: Mapping[tuple[st
     needed = "" if limit is None else f"over {limit:,}" if limit > 100 else f" (needed: {limit:g})"
     word, said = claimed(judgement)
     if word == SEEN[UNCLEAR]:
-        better = [value >= limit if limit else value < means[0].value for value in runs[-1]]
-        said = f"{sum(better)} of {len(better)} {'reach it' if limit else 'are lower'}"
+        better = [value < means[0].value if limit is None else value >= limit for value in runs[-1]]
+        said = f"{sum(better)} of {len(better)} {'are lower' if limit is None else 'reach it'}"
     low, top = _ends([value for own in runs for value in own] + [limit or 0] * (len(runs) == 1))
     return Line(
         line.words,
@@ -418,21 +440,16 @@ def _stated(line: Stated, at: Mapping[str, Comparison], judged: Mapping[tuple[st
     )
 
 
-def _round_up(value: float) -> float:
-    """Where an axis ends: the next number of one digit, or 15, 1,500 and so on."""
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(step * power for step in (1, 1.5, *range(2, 11)) if value <= step * power)
-
-
-def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """From where to where an axis of these goes: from 0, but cut where that would put two networks in one heap."""
-    least, most = min(values), max(values)
-    if least < most / 2 or least == most:
-        return 0.0, _round_up(most)
-    wide = (most - least) / 3
-    power = 10.0 ** math.floor(math.log10(wide))
-    step = next(each * power for each in (1, 2, 5, 10) if wide <= each * power)
-    return math.floor(least / step) * step, math.ceil(most / step) * step
+def _stacked(across: Sequence[float], room: float) -> list[float]:
+    """How high dots have to be, of these ordered places, so that they can be told apart."""
+    last: list[float] = []  # the last dot of each level
+    levels = []
+    for each in across:
+        level = next((i for i, before in enumerate(last) if each - before >= DOT), len(last))
+        last[level : level + 1] = [each]
+        levels.append(level)
+    step = min(DOT, room / (len(last) - 1)) if len(last) > 1 else 0.0
+    return [level * step for level in levels]
 
 
 def _number(value: float) -> str:
@@ -449,15 +466,21 @@ def strip(
     marks: Mapping[float, str] | None = None,
     low: float = 0.0,
     ticks: Iterable[float] = (),
+    beyond: bool = False,
 ) -> str:
     """Runs as dots on an axis from `low` to `top`, under a mean and half its interval, as SVG.
 
-    Of two sets of runs the second are rings, a line lower. `marks` are levels, dotted. Both ends of the axis have
-    their numbers, and so have `ticks`.
+    Runs that coincide are stacked. Of two sets of runs the second are rings, a line lower. `marks` are levels,
+    dotted. Both ends of the axis have their numbers, and so have `ticks`. An interval that is longer than the axis
+    ends with it, or, with `beyond`, goes past its end.
     """
 
-    def at(value: float) -> str:
-        return f"{EDGE + (WIDTH - 2 * EDGE) * (min(max(value, low), top) - low) / (top - low):.1f}"
+    def place(value: float, past: int = 0) -> float:
+        across = EDGE + (WIDTH - 2 * EDGE) * (value - low) / (top - low)
+        return min(max(across, EDGE - past), WIDTH - EDGE + past)
+
+    def at(value: float, past: int = 0) -> str:
+        return f"{place(value, past):.1f}"
 
     parts = [f'<path class="axis" d="M{EDGE} {AXIS}H{WIDTH - EDGE}"/>']
     parts += [
@@ -469,16 +492,17 @@ def strip(
     ]
     if reported:
         mean, half = reported
+        past = (EDGE - 2) * beyond
         parts += [
-            f'<path class="reported" d="M{at(mean - half)} 7H{at(mean + half)}"/>',
+            f'<path class="reported" d="M{at(mean - half, past)} 7H{at(mean + half, past)}"/>',
             f'<path class="reported mean" d="M{at(mean)} 3l4 4l-4 4l-4 -4z"/>',
         ]
-    for place, own in enumerate(runs):
-        base = 20 if reported or len(runs) == 1 else 9 + 12 * place
+    for line, own in enumerate(runs):
+        bottom, room = (14 + 12 * line, 8) if len(runs) > 1 else (AXIS - 4, STACK)
         parts += [
-            f'<circle class="run{" ring" * place}" cx="{at(value)}" cy="{base + 3 * (number % 3 - 1)}" r="3">'
+            f'<circle class="run{" ring" * line}" cx="{at(value)}" cy="{bottom - up:.1f}" r="{DOT // 2}">'
             f"<title>{_number(value)}</title></circle>"
-            for number, value in enumerate(sorted(own))
+            for value, up in zip(sorted(own), _stacked([*map(place, sorted(own))], room), strict=True)
         ]
     told = f"{counted(sum(map(len, runs)), 'run')} as dots" if any(runs) else "no run"
     return f'<svg class="dots" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{told}">{"".join(parts)}</svg>'

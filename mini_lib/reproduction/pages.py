@@ -12,7 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from mini_lib.reproduction import glance, ledger
 from mini_lib.reproduction.cells import PAPERS, cells_of, paper_module, size_and_name
 from mini_lib.reproduction.claims import Claim, Judgement, by_claim, judge_all
-from mini_lib.reproduction.comparison import Comparison, compare
+from mini_lib.reproduction.comparison import Comparison, compare, counted
+from mini_lib.reproduction.glance import FEW
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, WORDS
 from mini_lib.reproduction.records import Records
 from mini_lib.reproduction.tables import table_name, table_order
@@ -20,6 +21,7 @@ from mini_lib.reproduction.tables import table_name, table_order
 SIGNS = dict(zip(WORDS, ("=", "≠", "?", ""), strict=True)) | {"at chance": "≈"}
 TABLES = {"esbn": glance.ESBN, "scan": glance.SCAN, "functions": glance.FUNCTIONS, "kanerva": glance.KANERVA}
 MAPPED = "esbn"  # the paper whose table leaves out most numbers that were run
+OURS = "Claims of ours, on the same tables"
 # The columns of the fold: what a claim was judged on.
 COLUMNS = {
     "esbn": {"paper": "paper's size"},
@@ -43,7 +45,7 @@ CHAPTERS = {
 }
 # The tables of the map with a network that their rows do not name.
 NETWORKS = {
-    "esbn.table13": "RN, 100,000 problems",
+    "esbn.table13": "RN, 100,000 problems in place of 10,000",
     "esbn.table14": "TRN",
     "esbn.table19": "ESBN without confidence",
     "esbn.table20": "ESBN, default memory",
@@ -104,12 +106,16 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     judgements = judge_all(compared)
     judged = {(each.claim.id, each.scale): each for each in judgements}
     numbers = once(each for each in compared if each.is_printed)
-    words = glance.AGREES if paper == "functions" else dict(zip(WORDS, WORDS, strict=True))
+    words = glance.AGREES if paper == "functions" else dict(zip(WORDS, WORDS, strict=True)) | {NOT_RUN: FEW}
     claims = [_claim(*each) for each in by_claim(judgements).items()]
-    told = [each for each in claims if each["said"]]
+    told = sorted((each for each in claims if each["said"]), key=lambda each: each["place"][0] == OURS)
+    shown = [each.id for group in TABLES[paper] for each in group.lines if isinstance(each, glance.Entry)]
+    verdicts = {at[each].verdict for each in shown}
     return {
         "name": paper,
         "table": [(group, glance.lines(group, at, judged, words)) for group in TABLES[paper]],
+        "words": words,
+        "meanings": [(words[word], said) for word, said in glance.MEANINGS.items() if word in verdicts],
         "at": at,
         "numbers": numbers,
         "grids": _grids(numbers) if paper == MAPPED else [],
@@ -118,8 +124,6 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
         "claims": [(place, list(own)) for place, own in groupby(told, lambda each: each["place"])],
         "unjudged": len(claims) - len(told),
         "briefs": [each for each in ledger.load(paper).details if each.brief],
-        "details": len(ledger.load(paper).details),
-        "findings": len(ledger.load(paper).findings),
     }
 
 
@@ -146,8 +150,10 @@ def _table(table: str, own: list[Comparison]) -> dict:
 def outcome(each: Comparison) -> str:
     """What became of a reported number of the map: the number, ours, and the verdict."""
     if not each.ours.n:
-        return f"reported {each.paper}, not run"
+        return f"reported {each.paper}, no run of ours"
     ours = f"ours {each.ours.rounded()}"
+    if each.verdict == NOT_RUN:
+        return f"reported {each.paper}, {ours} in {counted(each.ours.n, 'run')}"
     said = glance.beside(each)
     return f"reported {each.paper}, {ours}: {each.verdict}{f' ({said})' * bool(said)}"
 
@@ -176,7 +182,9 @@ def mark(each: Comparison) -> str:
 def _claim(claim: Claim, judgements: list[Judgement]) -> dict:
     """A claim, where it stands, and what was said of it: a verdict, a word and what is beside it, by column."""
     table = claim.cells()[0].split("/")[0]
-    place = table_name(table) if table_name(table).startswith("Figure") else ""
+    place, source = (OURS, "") if claim.ours else ("Claims of the paper", claim.source)
+    if table_name(table).startswith("Figure"):
+        place, source = table_name(table), "ours" * claim.ours
     said = {}
     for each in judgements:
         size, name = size_and_name(each.scale.removeprefix("paper"))
@@ -186,4 +194,4 @@ def _claim(claim: Claim, judgements: list[Judgement]) -> dict:
         if each.verdict != NOT_RUN:
             said[column] = (each.verdict, *glance.claimed(each))
     notebook = next(found for start, found in CHAPTERS.items() if table.startswith(start))
-    return {"claim": claim, "place": (place, notebook), "said": said}
+    return {"claim": claim, "place": (place, notebook), "source": source, "said": said}

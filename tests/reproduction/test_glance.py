@@ -1,15 +1,20 @@
 """The words next to a verdict, and the dots of a line, on made-up runs."""
 
+import math
+import re
+
 import pytest
 
 from mini_lib.reproduction import Claim, Measured
 from mini_lib.reproduction.claims import Judgement
 from mini_lib.reproduction.comparison import Comparison
 from mini_lib.reproduction.glance import (
+    AXIS,
     SEEN,
     Entry,
     Group,
     Stated,
+    _ends,
     at_chance,
     beside,
     chance,
@@ -33,10 +38,10 @@ def number(reported, *ours, error=0.0, unit="%", **more):
     [
         (number(100, 100.0, 100.0, 100.0), REPRODUCED, "equal"),
         (number(95, 94.0, 95.0, 94.5), REPRODUCED, "0.5 points lower"),
-        (number(80, 69.0, 69.1, 68.9), NOT_REPRODUCED, "11 points lower, give or take 0.2"),
-        (number(80, 60.0, 80.0, 97.0), UNCLEAR, "1 point lower, give or take 46"),
-        (number(1.0, 0.4, 0.5, 0.6, unit="MSE"), NOT_REPRODUCED, "50 % lower, give or take 25 %"),
-        (number(1.0, 0.4, 0.5, 1.5, unit="MSE"), UNCLEAR, "20 % lower, give or take 151 %"),
+        (number(80, 69.0, 69.1, 68.9), NOT_REPRODUCED, "11 points lower; luck explains 0.2"),
+        (number(80, 60.0, 80.0, 97.0), UNCLEAR, "1 point lower; luck explains 46"),
+        (number(1.0, 0.4, 0.5, 0.6, unit="MSE"), NOT_REPRODUCED, "50 % lower; luck explains 25 %"),
+        (number(1.0, 0.4, 0.5, 1.5, unit="MSE"), UNCLEAR, "20 % lower; luck explains far more"),
         (number(80), "not run", ""),
     ],
 )
@@ -68,22 +73,40 @@ def test_a_dot_lies_where_its_run_is():
     assert "<title>100</title>" in drawn
 
 
+def test_dots_that_coincide_are_stacked_and_stay_between_axis_and_mean():
+    for runs in (3, 10):
+        drawn = strip(100.0, [[50.0] * runs], (50.0, 1.0))
+        heights = [float(y) for y in re.findall(r'cy="([0-9.]+)"', drawn)]
+        assert len(set(heights)) == runs
+        assert 3 + 3 < min(heights) <= max(heights) < AXIS
+    assert len(set(re.findall(r'cy="([0-9.]+)"', strip(100.0, [[0.0, 50.0, 100.0]])))) == 1
+
+
+def test_an_interval_that_is_longer_than_its_axis_goes_past_the_end_where_it_may():
+    assert 'H166.0"' in strip(100.0, [[]], (90.0, 40.0))
+    assert 'H178.0"' in strip(100.0, [[]], (90.0, 40.0), beyond=True)
+
+
 def test_numbers_of_a_group_are_on_one_axis():
-    at = {"a": number(1.5, 1.0, 1.1, 1.2, unit="MSE"), "b": number(0.1, 0.2, 0.3, 0.1, unit="MSE")}
+    at = {
+        "a": number(1.5, 1.0, 1.1, 1.2, unit="MSE", task=""),
+        "b": number(0.1, 0.2, 0.3, 0.1, unit="MSE", task=""),
+    }
     group = Group("Errors", "esbn/1_tasks", (Entry("A", "a"), Entry("B", "b")))
     found = lines(group, at, {}, dict(zip(WORDS, WORDS, strict=True)))
     assert [each.label for each in found] == ["A", "B"]
-    assert [each.strip.count(">1.5</text>") for each in found] == [1, 1]
+    assert [re.findall(r">([^<]+)</text>", each.strip) for each in found] == [["0", "1.5"]] * 2
     assert found[0].ours == "1.10<small>3 runs</small>"
 
 
 @pytest.mark.parametrize(
     ("one", "two", "ends"),
     [
-        ((41.8, 42, 43.4), (40.9, 41, 41.7), (40, 44)),
-        ((0.244, 0.245, 0.245), (0.238, 0.24, 0.241), (0.235, 0.245)),
-        ((2.6, 2.6, 2.6), (13.4, 13.5, 13.6), (0, 15)),
-        ((20, 20, 20), (20, 20, 20), (0, 20)),
+        ((41.8, 42, 43.4), (40.9, 41, 41.7), (40.5, 43.5)),
+        ((0.244, 0.245, 0.245), (0.238, 0.24, 0.241), (0.236, 0.246)),
+        ((2.6, 2.6, 2.6), (13.4, 13.5, 13.6), (0, 14)),
+        ((20, 20, 20), (20, 20, 20), (20, 25)),
+        ((-1, -1, -2), (0, 0, 1), ("−2", 1)),
     ],
 )
 def test_an_axis_is_cut_where_two_networks_differ_little(one, two, ends):
@@ -124,3 +147,10 @@ def test_a_claim_has_the_word_of_its_size_and_what_stands_in_its_way():
     assert claimed(lacking) == ("cannot be tested", "none to lose")
     failed = Judgement(claim, "tutorial", NOT_REPRODUCED, "1; but our control on the same table ...")
     assert claimed(failed) == (SEEN[NOT_REPRODUCED], "a control fails")
+
+
+def test_a_run_that_never_reaches_a_level_is_at_the_end_of_the_axis():
+    low, top = _ends([20, 30, 45, math.inf])
+    assert (low, top) == (0, 50)
+    assert 'cx="' in (drawn := strip(top, [[30.0, math.inf]], low=low))
+    assert "<title>inf</title>" in drawn
