@@ -40,7 +40,7 @@ NO_AXIS = {"curves": "no score: on slowed lines it is divided by almost 0"}
 
 
 def number(score: float) -> str:
-    """A score, or a difference of two, on the scale from 0 (chance) to 1 (all right), as the chapter writes them."""
+    """A score, or a difference of two, on the scale from 0 (chance) to 1 (perfect), as the chapter writes them."""
     return f"{round(score, 2) + 0:g}".replace("0.", ".").replace("-", "−")
 
 
