@@ -28,8 +28,8 @@
       head.replaceChildren(element("td"), ...ids.map((id) => element("th", { scope: "col" }, shown(id))));
       board.replaceChildren(...ids.map((id, i) => element("tr", {}, element("th", { scope: "row" }, shown(id)), ids.map((other, j) => (j > i ? element("td", { class: "live-later" })
         : element("td", { class: other === id ? "live-ring" : null, style: `--shade: ${Math.round(100 * R[i][j])}%`, title: R[i][j].toFixed(4) }))))));
-      const equal = R.reduce((sum, row, i) => sum + row.reduce((part, v, j) => part + (ids[j] === ids[i] ? v : 0), 0), 0) / places;
-      told.textContent = `${Math.round(100 * equal)} % of the attention goes to equal objects (framed).`;
+      const equal = R.slice(1).reduce((sum, row, i) => sum + row.reduce((part, v, j) => part + (ids[j] === ids[i + 1] ? v : 0), 0), 0) / (places - 1);
+      told.textContent = `${Math.round(100 * equal)} % of the attention goes to equal objects (framed), not counting the first row, which has only itself.`;
     }
 
     const way = slider("Start", { min: 0, max: 1, step: 0.05, value: 0, shown: (v) => (v ? (v < 1 ? `${Math.round(100 * v)} % of the way to the identity` : "the identity") : "random numbers") }, (v) => { now.share = v; draw(); });

@@ -9,7 +9,6 @@ from mini_lib.reproduction.grid.contrasts import (
     FAMILIES,
     MATTERS,
     RULES,
-    SYMMETRY,
     by_architecture,
     by_family,
     decided,
@@ -33,34 +32,29 @@ VERDICTS = {
     "mixed": "mixed",
 }
 COLORS = {"helps": "reproduced", "harms": "not reproduced", "undecided": "unclear"}  # of verdicts
-AXIS = -75.0, 100.0  # points
+AXIS = -0.7, 0.9
+MORE = ("d3, m=85",)  # distribution of three with fifteen objects in training
+AS_THEY_ARE = [pair for pair in BOTTLENECKS if "fixed" in pair[0]]  # what the chapter shows
 # The families that have no score to draw, and why.
-NO_AXIS = {
-    "curves": "no score: it is divided by what the best continuation gains over repeating the last point,"
-    " nearly 0 on slowed lines"
-}
+NO_AXIS = {"curves": "no score: on slowed lines it is divided by almost 0"}
 
 
-def points(score: float) -> str:
-    """A score, or a difference of two, on the scale from 0 (chance) to 100 (all right)."""
-    return f"{100 * score:.0f}".replace("-", "−")
+def number(score: float) -> str:
+    """A score, or a difference of two, on the scale from 0 (chance) to 1 (perfect), as the chapter writes them."""
+    return f"{round(score, 2) + 0:g}".replace("0.", ".").replace("-", "−")
 
 
 def line(name: str, gains: Sequence[float], word: str | None = None, no_axis: str = "") -> Line:
     """The gains of the bottleneck by seed; the word is that of their interval where none is given."""
     found = interval(gains)
     word = word or decided(found)
-    told = (
-        "" if no_axis else f"{points(found.mean)}<small>{points(found.low)} to {points(found.high)}</small>"
-    )
-    half = 50 * (found.high - found.low)
-    marks = {0.0: "no gain", 100 * MATTERS: "matters"}
-    runs = [[100 * each for each in gains]]
-    dots = strip(AXIS[1], runs, (100 * found.mean, half), marks, AXIS[0], (0.0,))
+    told = f"{number(found.mean)}<small>{number(found.low)} to {number(found.high)}</small>"
+    marks = {-MATTERS: "harms below", MATTERS: "helps above"}
+    dots = strip(AXIS[1], [gains], (found.mean, found.high - found.mean), marks, AXIS[0], (0.0,))
     return Line(
         name,
         "",
-        f"{told}<small>{len(gains)} seeds</small>",
+        f"<small>{len(gains)} seeds</small>" if no_axis else told,
         no_axis or dots,
         COLORS.get(word, "not run"),
         VERDICTS[word],
@@ -80,30 +74,31 @@ def write_page(folder: Path | str, records: Records) -> Path:
 
     groups = [
         (
-            "Rules: which object is missing, or which pair is related alike (<em>distribution of three, RMTS</em>)",
+            "Planned: four families of tasks",
             [
-                family("trained on five objects, both networks", "rules"),
-                line("<em>of these, CoRelNet</em>", alone("corelnet")),
-                line("<em>of these, the Abstractor</em>", alone("abstractor")),
-                line(
-                    "trained on fifteen objects (distribution of three)",
-                    paired(found, ("d3, m=85",), BOTTLENECKS),
+                family(
+                    "rules: complete a row (<em>distribution of three</em>) or match a pair (<em>RMTS</em>),"
+                    " after five objects",
+                    "rules",
                 ),
-            ],
-        ),
-        (
-            "The other families",
-            [
-                family("finding: <em>which of eight items</em> has a character hidden?", "match"),
+                family("finding: which of eight items has a part hidden?", "match"),
                 family("curves of twice the height, or slowed down", "curves"),
                 family("commands with a verb that was trained alone", "commands"),
             ],
         ),
         (
-            "Outside the verdict",
+            "Added after results were seen: <em>rules</em>, taken apart",
+            [
+                line("CoRelNet", alone("corelnet")),
+                line("Abstractor", alone("abstractor")),
+                line("distribution of three, after fifteen objects", paired(found, MORE, BOTTLENECKS)),
+            ],
+        ),
+        (
+            "Planned, outside the verdict",
             [
                 line(
-                    "naming: <em>which character</em> is hidden? (familiar ones)",
+                    "naming: what is the hidden part? (familiar ones)",
                     paired(found, ("name",), BOTTLENECKS, familiar),
                 )
             ],
@@ -119,11 +114,11 @@ def write_page(folder: Path | str, records: Records) -> Path:
         .get_template("grid.md.j2")
         .render(
             groups=groups,
-            points=points,
-            matters=100 * MATTERS,
+            number=number,
+            matters=MATTERS,
             whole=VERDICTS[verdict(families)],
-            rules=by_architecture(found, RULES, BOTTLENECKS),
-            maps=by_architecture(found, RULES, SYMMETRY),
+            shown={name: each.mean for name, each in by_architecture(found, RULES[:1], AS_THEY_ARE).items()},
+            fifteen=by_architecture(found, MORE, AS_THEY_ARE)["CoRelNet"].mean,
             pairs_learned=sum(both),
             pairs=len(both),
         )
