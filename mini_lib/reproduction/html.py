@@ -82,7 +82,7 @@ def name_figures(app, page, template, context, doctree) -> None:
 
 
 def find_terms(app, doctree, page) -> None:
-    """Let a link to the glossary lead to the word that it shows, if that is a term; called by Sphinx for each page."""
+    """Let links to the glossary lead to the word that they show, if it is a term; called by Sphinx for each page."""
     of_terms = (key[1] for key in app.env.domains["std"].objects if key[0] == "term")
     places = {term.lower(): app.env.domains["std"].objects["term", term][1] for term in of_terms}
     for link in doctree.findall(nodes.reference):
