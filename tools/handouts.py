@@ -38,8 +38,10 @@ def handout(notebook: dict) -> dict:
         code = ast.parse(cell["source"])
         if "tests" in cell["metadata"].get("tags", ()):  # keep what later cells need
             needed = []
-            for line in reversed([each for each in code.body if isinstance(each, ast.Assign)]):
-                if names(line, ast.Store) & used:
+            for line in reversed(
+                [each for each in code.body if isinstance(each, ast.Assign | ast.FunctionDef)]
+            ):
+                if {getattr(line, "name", ""), *names(line, ast.Store)} & used:
                     needed.insert(0, ast.unparse(line))
                     used |= names(line, ast.Load)
             cell["source"] = "\n".join(needed)
