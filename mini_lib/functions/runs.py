@@ -32,7 +32,7 @@ EVAL_BATCH = {"cpu": 25, "cuda": 500}  # curves; few stay in a CPU's cache
 class Settings(RunSettings):
     """The settings of a run, without its seed; the defaults are the paper's.
 
-    Where the text is open they follow Table 1 (`reproduction.functions.readings`): a strict mask, every prefix.
+    Where the text is open they follow Table 1: a strict mask, every prefix.
     """
 
     PAPER: ClassVar[str] = PAPER
