@@ -3,7 +3,7 @@
 import importlib.util
 from pathlib import Path
 
-SPEC = importlib.util.spec_from_file_location("handouts", Path(__file__).parents[1] / "tools" / "handouts.py")
+SPEC = importlib.util.spec_from_file_location("handouts", Path(__file__).parents[2] / "tools" / "handouts.py")
 handouts = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(handouts)
 
