@@ -13,6 +13,7 @@ from sphinx.pycode import ModuleAnalyzer
 
 ENTRY = re.compile(r"^\.\. auto(?:class|function|exception):: (\S+)$", re.MULTILINE)
 PARAMETER = re.compile(r"( *)([\w*, ]+): (.*)")
+QUOTED = re.compile(r'(?<![`"\w])"(\w[\w ]*)"(?![`"\w])')  # a value that one types, and no typographic quotes
 LINK = re.compile(r"(?<!`)`(\w+)`(?!`)")
 ROOT = Path(__file__).parents[2]
 
@@ -122,7 +123,7 @@ def lay_out(app, what, name, obj, options, lines: list[str]) -> None:
         return f":py:obj:`~{target}`" if target and match[1] != own else f"``{match[1]}``"
 
     lines[:] = [
-        line if block[0].lstrip().startswith(">>>") else LINK.sub(link, line)
+        line if block[0].lstrip().startswith(">>>") else LINK.sub(link, QUOTED.sub(r'``"\1"``', line))
         for block in filter(None, kept)
         for line in (*block, "")
     ]
