@@ -123,7 +123,7 @@ def lay_out(app, what, name, obj, options, lines: list[str]) -> None:
         return f":py:obj:`~{target}`" if target and match[1] != own else f"``{match[1]}``"
 
     lines[:] = [
-        line if block[0].lstrip().startswith(">>>") else LINK.sub(link, QUOTED.sub(r'``"\1"``', line))
+        line if any(">>>" in each for each in block) else LINK.sub(link, QUOTED.sub(r'``"\1"``', line))
         for block in filter(None, kept)
         for line in (*block, "")
     ]
