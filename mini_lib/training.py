@@ -206,7 +206,7 @@ def train(
 ) -> list[Run]:
     """Train networks to the end, or until `stop` says so.
 
-    A network of one's own, on data of one's own: see the example in `book/api/core.md`.
+    A network of one's own, on data of one's own, is a `TrainingRun`; `book/api/core.md` has an example.
 
     Args:
         runs: one or more, each with a fresh network.
