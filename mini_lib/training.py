@@ -208,6 +208,12 @@ def train(
 
     A network of one's own, on data of one's own, is a `TrainingRun`; `book/api/core.md` has an example.
 
+    >>> from mini_lib.esbn import build, paper_settings
+    >>> settings = paper_settings("same_different", 98, "esbn", epochs=1, test_size=100)
+    >>> runs = train([build(settings, seed) for seed in (1, 2)])
+    >>> [run.finished for run in runs]
+    [True, True]
+
     Args:
         runs: one or more, each with a fresh network.
         device: where to train; a run that is `cpu_only` is trained on the CPU, and alone, all the same. On a GPU an
