@@ -206,33 +206,20 @@ def train(
 ) -> list[Run]:
     """Train networks to the end, or until `stop` says so.
 
-    A network of one's own, on data of one's own:
+    A network of one's own, on data of one's own, is a `TrainingRun`; `book/api/core.md` has an example.
 
-    >>> import torch
-    >>> from mini_lib import TrainingRun, train
-    >>> from mini_lib.seeding import seeded, torch_rng
-    >>> x = torch.rand(32, 2, generator=torch_rng(1, "pairs of numbers"))
-    >>> def examples(epoch):  # the pairs and their sums, in another order in every epoch
-    ...     order = torch.randperm(32, generator=torch_rng(1, "order", epoch))
-    ...     return {"x": x[order], "y": x[order].sum(dim=1, keepdim=True)}
-    >>> def loss(model, batch):
-    ...     error = (model(batch["x"]) - batch["y"]).square().mean()
-    ...     return error, error.sqrt()  # what is minimized, and a score for the learning curve
-    >>> with seeded(1, "weights"):
-    ...     model = torch.nn.Linear(2, 1)
-    >>> run = TrainingRun(
-    ...     key="sums", name="sums", model=model, epoch=examples, examples=32, batch_size=8, epochs=50, lr=0.1,
-    ...     loss=loss, evaluate=lambda model: {"error": (model(torch.ones(1, 2)) - 2).abs().item()},
-    ... )
-    >>> [run] = train([run])
-    >>> run.updates, run.metrics["error"] < 0.05
-    (200, True)
+    >>> from mini_lib.esbn import build, paper_settings
+    >>> settings = paper_settings("same_different", 98, "esbn", epochs=1, test_size=100)
+    >>> runs = train([build(settings, seed) for seed in (1, 2)])
+    >>> [run.finished for run in runs]
+    [True, True]
 
     Args:
         runs: one or more, each with a fresh network.
         device: where to train; a run that is `cpu_only` is trained on the CPU, and alone, all the same. On a GPU an
             update is recorded once and replayed; see `TrainingRun.loss`.
-        stacked: runs of equal `stack_key` as one program, or all in turn; by default stacked on a GPU.
+        stacked: train runs that differ in their seeds alone as one program, which is faster on a GPU and the default
+            there; or all in turn.
         checkpoints: a folder. Every minute, on stopping or Ctrl-C, and before its test each run leaves `<key>.pt`
             there, and resumes from it, alone or in any stack; those that stopped at different updates form stacks of
             their own. It is gone once all of these runs have ended.
@@ -240,7 +227,7 @@ def train(
         stop: asked after every update, with the number of updates done; True stops and checkpoints.
         progress: True for a bar over updates, or a function that gets the number of updates made since its last
             call. Updates made before a resume are not counted.
-        precision: see `devices.use_precision`.
+        precision: "fp32", or on a GPU also "tf32", which is faster and rounds more.
 
     Returns:
         A `Run` for each, in order. One whose loss is not finite is stopped, the others go on.

@@ -9,10 +9,8 @@ from mini_lib.reproduction.html import mend_bibliography
 
 ROOT = Path(__file__).parents[1]
 ENTRIES = re.split(r"(?m)^(?=@)", (ROOT / "book/references.bib").read_text())[1:]
-# Of these we know no lasting address: printed books and chapters, proceedings without one, a report, a preprint.
+# Of these we know no lasting address: printed books and chapters, proceedings without one.
 WITHOUT = {
-    "russin2020systematicity",
-    "visser2025manybabies",
     "raven1938progressive",
     "segert2022maximum",
     "kanerva1988sparse",

@@ -28,7 +28,7 @@ class ESBNTrace(NamedTuple):
     hidden: Tensor  #: h, from which keys, gates and logits are computed. [B, T+1, H]
     keys_written: Tensor  #: k_w. [B, T+1, K]
     keys_retrieved: Tensor  #: k_r, gated; last its confidence, if any; zero at step 0. [B, T+1, K(+1)]
-    gates: Tensor  #: the gate g. [B, T+1]
+    gates: Tensor  #: the gate g, from 0 to 1, by which what is retrieved is multiplied. [B, T+1]
     #: w, row t over the entries written before t (and the default entry first, if any), else 0. [B, T+1, N]
     weights: Tensor
     confidences: Tensor  #: c, laid out as `weights`; zeros in the variants without confidence. [B, T+1, N]

@@ -180,7 +180,7 @@ class Network(Module):
         self.encoder, self.norm, self.core = encoder, norm, core
 
     def embed(self, images: Tensor, ids: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B T D"]:
-        """Encode and normalize; arguments as in `forward`."""
+        """Encode and normalize; with `ids`, the number of the image at each step, `images` is a pool [P, ...]."""
         if not isinstance(images, Tensor) or images.dim() < (3 if ids is None else 2):
             raise UsageError(INPUT)
         if ids is None:

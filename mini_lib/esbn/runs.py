@@ -45,19 +45,21 @@ class Settings(RunSettings):
 
     PAPER: ClassVar[str] = PAPER
 
-    task: str  #: a key of `tasks.TASKS`.
+    task: str  #: "same_different", "rmts", "distribution_of_three" or "identity_rules".
     m: int  #: images withheld from training.
-    model: str  #: a key of `MODELS`.
+    #: "esbn", "lstm", "transformer", "ntm", "mnm", "rn", "trn", "predinet", "esbn_no_confidence" or
+    #: "esbn_default_memory".
+    model: str
     tcn: bool  #: with temporal context normalization.
     lr: float  #: learning rate.
     epochs: int  #: passes over the training set.
-    encoder: str = "conv"  #: a key of `network.ENCODERS`.
+    encoder: str = "conv"  #: "conv", "mlp", or "rand" (not trained).
     images: str = "rendered"  #: "rendered" (embedded) or "released" (the authors', from the data folder).
     train_size: int = PROBLEMS  #: training problems wanted.
     test_size: int = PROBLEMS  #: test problems wanted.
-    balance: str = "released"  #: "released" or "paper"; see `tasks.make_problems`.
+    balance: str = "released"  #: "released" or "paper"; see `make_problems`.
     batch_size: int = 32  #: problems in a batch, B.
-    options: dict = field(default_factory=dict)  #: arguments of the model's constructor.
+    options: dict = field(default_factory=dict)  #: arguments of the model's class, such as {"hidden": 64}.
 
     def __post_init__(self) -> None:
         """Raise UsageError for values with which no run can be made."""

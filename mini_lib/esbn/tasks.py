@@ -87,10 +87,11 @@ def make_problems(
     test_size: int = PROBLEMS,
     balance: str = "released",
 ) -> TaskData:
-    """Draw one run's images, and disjoint training and test problems of a task of `TASKS` (A.2, Tables 1-4).
+    """Draw one run's images, and disjoint training and test problems of a task (A.2, Tables 1-4 of the paper).
 
     Of the 100 images m are withheld from training and used in the test; with m = 0 both use all of them. Where fewer
     problems exist than are wanted, all are taken. Same/different with m = 0 always has the paper's 18,810 and 990.
+    The seed draws which images are withheld: another seed withholds others.
 
     `balance` is that of RMTS training problems with few images: half of them have a 'same' source ("paper", A.2.2),
     or as in the authors' code one in twelve at m = 85 ("released").

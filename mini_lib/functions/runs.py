@@ -32,22 +32,23 @@ EVAL_BATCH = {"cpu": 25, "cuda": 500}  # curves; few stay in a CPU's cache
 class Settings(RunSettings):
     """The settings of a run, without its seed; the defaults are the paper's.
 
-    Where the text is open they follow Table 1 (`reproduction.functions.readings`): a strict mask, every prefix.
+    Where the text is open they follow Table 1: a strict mask, every prefix.
     """
 
     PAPER: ClassVar[str] = PAPER
 
-    model: str  #: a key of `transformer.MODELS`.
-    observed: int = (
-        OBSERVED  #: N, the number of points in training and before a test; the next one is the target.
-    )
+    model: str  #: "one_d", "one_d_window", "one_d_level_hidden", "relational" or "relational_window".
+    #: N, the number of points in training and before a test; the next one is the target.
+    observed: int = OBSERVED
     epochs: int = 100  #: of 100 updates, each on fresh curves.
     batch_size: int = 32  #: B.
     lr: float = 1e-4  #: learning rate.
     prefixes: bool = True  #: train on every prefix of a curve at once; else on its last point alone.
     test_curves: int = 2500  #: their number, evenly split among the classes.
     checks: tuple[int, ...] | list[int] = ()  #: epochs after which the test is made, besides the last.
-    options: dict = field(default_factory=dict)  #: of `transformer.FunctionTransformer`.
+    options: dict = field(
+        default_factory=dict
+    )  #: of the network, such as {"dim": 64, "layers": 3, "heads": 4}.
 
     def __post_init__(self) -> None:
         """Raise UsageError for values with which no run can be made."""

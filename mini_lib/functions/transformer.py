@@ -90,9 +90,10 @@ class FunctionTransformer(Module):
 
     Args:
         dim, layers, heads: D = 256, 12 and H = 8, as in the paper by default.
-        window: with a learned window; `length`, `window_rate` (see `Window`) and `gate` are about it.
-        mask: "strict" as the paper prints it, "causal", the standard one, or "none"; see `visible`.
-        gate: "renormalized" or "post"; see `make_gate`.
+        window: with a learned window, whose length starts at `length` and has a learning rate of its own, times
+            `window_rate`.
+        mask: "strict" as the paper prints it, "causal", the standard one, or "none".
+        gate: whether the weights of attention sum to 1 again after the window ("renormalized") or not ("post").
         scale: places are multiplied by it before they are read in; 1 in the paper.
     """
 

@@ -62,8 +62,8 @@ class Settings(RunSettings):
 
     PAPER: ClassVar[str] = PAPER
 
-    task: str  #: of `TASKS`.
-    model: str  #: a key of `networks.MODELS`; of commands also one of `networks.STREAMS`.
+    task: str  #: "distribution_of_three", "rmts", "match", "name", "curves" or "commands".
+    model: str  #: one of `models_for(task)`.
     lr: float  #: learning rate.
     updates: int  #: at least; an epoch that was begun is ended.
     m: int = 0  #: glyphs kept for the test; of rules only.

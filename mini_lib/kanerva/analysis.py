@@ -134,7 +134,7 @@ def separation(
 
 
 def fixed(pictures: Float[Tensor, "B T K H W"]) -> Float[Tensor, "B T K H W"]:
-    """Each machine's mean image in place of all its images, a control without tuning to items."""
+    """Each machine's mean picture in place of all its pictures, a control without tuning to items."""
     return pictures.mean(dim=(0, 1), keepdim=True).expand_as(pictures)
 
 

@@ -59,7 +59,7 @@ class KanervaTrace(NamedTuple):
 
     @property
     def shares(self) -> Float[Tensor, "B ... K"]:
-        """Share of each machine in each item and each query."""
+        """Share of each machine in each item, and then in each query."""
         return torch.cat([self.written.shares, self.reading.shares], dim=1)
 
     @property

@@ -143,7 +143,7 @@ class ProductMemory(Module):
     def read(
         self, queries: Array, eta: Numbers = 1.0, gamma: Gamma = None, *, empty: bool = False
     ) -> ReadResult:
-        """Read N queries, [N, D]; nothing is written, and eta only sets gamma.
+        """Read N queries, [N, D]; nothing is written, and eta is used only to weight the machines' answers.
 
         With `empty` an empty memory may be read: its prior answers, the control of every reading.
         """

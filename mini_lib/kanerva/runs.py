@@ -32,29 +32,31 @@ class Settings(RunSettings):
 
     PAPER: ClassVar[str] = PAPER
 
-    task: str  #: of `tasks.TASKS`.
+    task: str  #: "digits", "rgb" or "dsprites".
     machines: int  #: of a memory, K.
-    model: str = "product"  #: of `network.MODELS`.
-    experiment: str = "mean addresses"  #: divergences that count, and sampling; of `objective.WEIGHTS`.
+    model: str = "product"  #: or "mixture".
+    experiment: str = "mean addresses"  #: divergences that count, and sampling; or "full", or "mixture".
     total: int = 30  #: K M, columns of all machines.
     items: int = 45  #: T of an episode.
     dim: int = 50  #: D, features of a code.
-    source: str = "mnist"  #: of digits; see `digits.pictures`; unused for sprites.
+    source: str = (
+        "mnist"  #: of digits; or "digits" (8 x 8 pixels), or "distorted" (14 x 14); unused for sprites.
+    )
     size: int = 28  #: pixels a side of an image with sprites; unused for digits.
-    encoder: str = "valid"  #: of `images.ENCODERS`.
-    decoder: str = "conv"  #: of `images.DECODERS`.
+    encoder: str = "valid"  #: or "stride2", "residual" or "mlp".
+    decoder: str = "conv"  #: or "mlp".
     epochs: int = 20_000  #: of 10 updates, each on fresh episodes.
     batch_size: int = 24  #: B, episodes in an update.
     lr: float = 1e-4  #: learning rate.
     clip: float = 10.0  #: the greatest norm of the gradient.
     kl_weight: float = 1.0  #: of all divergences, besides their own weights.
     ae_weight: float = 0.0  #: of the images decoded from their own codes.
-    balance: float = 0.0  #: weight of `usage_kl`; an addition, 0 in the paper.
+    balance: float = 0.0  #: weight of the balance term; an addition, 0 in the paper.
     balance_until: int = 0  #: updates over which that weight falls to 0; it stays as it is for 0.
     kl: dict = field(default_factory=dict)  #: weights of divergences that differ from the experiment's.
     test_episodes: int = 100  #: how many.
     checks: tuple[int, ...] | list[int] = ()  #: epochs after which the test is made, besides the last.
-    options: dict = field(default_factory=dict)  #: of the network: keyword arguments of its class.
+    options: dict = field(default_factory=dict)  #: keyword arguments of the network's class.
 
     def __post_init__(self) -> None:
         """Raise UsageError for values with which no run can be made."""

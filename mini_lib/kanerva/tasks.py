@@ -27,6 +27,9 @@ TASKS: dict[str, Callable[..., Episodes]] = {
 def sample(task: str, count: int, items: int, generator: torch.Generator, **options: object) -> Episodes:
     """Draw B = `count` episodes of T = `items` images: "digits", "rgb" (three digits in three colors) or "dsprites".
 
+    Options of digits: `source`, "digits" (8 x 8 pixels), "distorted" (14 x 14) or "mnist" (28 x 28, from the data
+    folder), and `split`, "train" or "test". Of sprites: `size`, 14, 28 or 64 pixels a side.
+
     >>> episodes = sample("rgb", count=2, items=45, generator=torch.Generator().manual_seed(1))
     >>> episodes.images.shape, episodes.queries.shape, episodes.labels.shape
     (torch.Size([2, 45, 3, 8, 8]), torch.Size([2, 45, 3, 8, 8]), torch.Size([2, 45, 3]))

@@ -1,7 +1,4 @@
-"""Shortens the API pages to what a caller needs: shapes, defaults, one sentence, parameters, a record's fields.
-
-All of a docstring is in the source and in Python's `help`.
-"""
+"""Lays out the API pages: shapes and defaults in signatures, parameters and a record's fields as lists, links."""
 
 import dataclasses
 import inspect
@@ -16,6 +13,7 @@ from sphinx.pycode import ModuleAnalyzer
 
 ENTRY = re.compile(r"^\.\. auto(?:class|function|exception):: (\S+)$", re.MULTILINE)
 PARAMETER = re.compile(r"( *)([\w*, ]+): (.*)")
+QUOTED = re.compile(r'(?<![`"\w])"(\w[\w ]*)"(?![`"\w])')  # a value that one types, and no typographic quotes
 LINK = re.compile(r"(?<!`)`(\w+)`(?!`)")
 ROOT = Path(__file__).parents[2]
 
@@ -72,7 +70,8 @@ def is_record(obj: object) -> bool:
 def fields(record: type, known: dict[object, str], hidden: Collection[str] = ()) -> list[str]:
     """A line for each field and property of a record that is not hidden: its shape, and what it is."""
     said = ModuleAnalyzer.for_module(record.__module__).find_attr_docs()
-    meant = {name: doc[0] for (owner, name), doc in said.items() if owner == record.__name__ and doc}
+    meant = {name: " ".join(doc).strip() for (owner, name), doc in said.items() if owner == record.__name__}
+    defaults = {each.name: each.default for each in getattr(record, "__dataclass_fields__", {}).values()}
     kinds = dict(typing.get_type_hints(record))
     for name, value in vars(record).items():
         if isinstance(value, property) and not name.startswith("_"):
@@ -83,12 +82,17 @@ def fields(record: type, known: dict[object, str], hidden: Collection[str] = ())
         if typing.get_origin(kind) is not typing.ClassVar and name not in hidden:
             shape, what = typed(kind, known), meant.get(name, "")
             shape = re.sub(r"mini_lib[\w.]+", r":py:obj:`~\g<0>`", shape)
-            lines.append(f"* ``{name}``{' ' if shape else ''}{shape}{': ' if what else ''}{what}")
+            equals = (
+                ""
+                if defaults.get(name, dataclasses.MISSING) is dataclasses.MISSING
+                else f" = {defaults[name]!r}"
+            )
+            lines.append(f"* ``{name}{equals}``{' ' if shape else ''}{shape}{': ' if what else ''}{what}")
     return lines
 
 
 def parameters(lines: list[str]) -> list[str]:
-    """A list of Google's `Args`, in which names that share a meaning share a line; of each the first sentence."""
+    """A list of Google's `Args` or `Attributes`, in which names that share a meaning share a line."""
     found: list[str] = []
     indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
     for line in lines:
@@ -97,20 +101,17 @@ def parameters(lines: list[str]) -> list[str]:
             found.append("* " + ", ".join(f"``{each}``" for each in match[2].split(", ")) + f": {match[3]}")
         elif found:
             found[-1] += " " + line.strip()
-    return [re.sub(r"(?<=[a-z)\]])\. .*", ".", each) for each in found]
+    return found
 
 
-def shorten(app, what, name, obj, options, lines: list[str]) -> None:
-    """Keep the first paragraph, what parameters mean, and a record's fields; called by Sphinx for each docstring."""
+def lay_out(app, what, name, obj, options, lines: list[str]) -> None:
+    """Make lists of what parameters mean and of a record's fields; called by Sphinx for each docstring."""
     known = entries()
     blocks = [block.split("\n") for block in re.split(r"\n\s*\n", "\n".join(lines).strip())]
-    kept = [blocks[0]]
-    if is_record(obj) and obj.__name__ in ("Settings", "TrainingRun"):
-        names = ", ".join(f"``{each.name}``" for each in dataclasses.fields(obj))
-        kept.append([f"Fields, which `help` explains: {names}."])
-    elif is_record(obj):
-        kept.append(fields(obj, known, options.get("exclude-members") or ()))
-    kept += [parameters(block[1:]) for block in blocks[1:] if block[0].strip() == "Args:"]
+    listed = [block[0].strip() in ("Args:", "Attributes:") for block in blocks]
+    kept = [parameters(block[1:]) if each else block for block, each in zip(blocks, listed, strict=True)]
+    if is_record(obj) and not any(listed):
+        kept.insert(1, fields(obj, known, options.get("exclude-members") or ()))
     paper = name.split(".")[1]
     lasts = [each.rpartition(".")[2] for each in known.values()]  # `build` is a name in every paper
     by_name = {last: each for last, each in zip(lasts, known.values(), strict=True) if lasts.count(last) == 1}
@@ -121,7 +122,11 @@ def shorten(app, what, name, obj, options, lines: list[str]) -> None:
         target = by_name.get(match[1])
         return f":py:obj:`~{target}`" if target and match[1] != own else f"``{match[1]}``"
 
-    lines[:] = [LINK.sub(link, line) for block in kept for line in (*block, "")]
+    lines[:] = [
+        line if any(">>>" in each for each in block) else LINK.sub(link, QUOTED.sub(r'``"\1"``', line))
+        for block in filter(None, kept)
+        for line in (*block, "")
+    ]
 
 
 def mend(
@@ -135,6 +140,6 @@ def mend(
 
 def setup(app) -> dict:
     """Register with Sphinx, before `sphinx.ext.napoleon` reads the sections."""
-    app.connect("autodoc-process-docstring", shorten, priority=100)
+    app.connect("autodoc-process-docstring", lay_out, priority=100)
     app.connect("autodoc-process-signature", mend)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

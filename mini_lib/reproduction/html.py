@@ -81,6 +81,17 @@ def name_figures(app, page, template, context, doctree) -> None:
     context["body"] = PAPERS_FIGURE.sub(named, context.get("body") or "")
 
 
+def find_terms(app, doctree, page) -> None:
+    """Let links to the glossary lead to the word that they show, if it is a term; called by Sphinx for each page."""
+    of_terms = (key[1] for key in app.env.domains["std"].objects if key[0] == "term")
+    places = {term.lower(): app.env.domains["std"].objects["term", term][1] for term in of_terms}
+    for link in doctree.findall(nodes.reference):
+        word = link.astext().lower()
+        place = places.get(word) or places.get(word.removesuffix("s"))
+        if place and link.get("refuri", "").endswith("glossary.html"):
+            link["refuri"] += f"#{place}"
+
+
 def once(app, page, template, context, doctree) -> None:
     """Leave out inline scripts that the theme puts in twice: their `const` would be an error on every page."""
     seen = set()
@@ -114,6 +125,7 @@ def setup(app) -> dict:
     """Register with Sphinx."""
     app.add_transform(Reveal)
     app.connect("config-inited", add_buttons)
+    app.connect("doctree-resolved", find_terms)
     app.connect("html-page-context", mend_signatures)
     app.connect("html-page-context", mend_bibliography)
     app.connect("html-page-context", name_figures)

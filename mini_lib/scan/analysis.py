@@ -26,7 +26,10 @@ def _encode_for(model: object, commands: Sequence[str]) -> Examples:
     """Commands as ids, on the CPU; UsageError if the network has no two streams."""
     if not isinstance(model, SyntacticAttention):
         raise UsageError(f"only a SyntacticAttention can be analyzed here, got {type(model).__name__}")
-    return encode(commands)
+    examples = encode(commands)
+    if int(examples.words.max()) >= model.vocabulary[0]:
+        raise UsageError("this network does not know 'dax'; trained('syntactic_attention_dax') does")
+    return examples
 
 
 class CommandAttention(NamedTuple):

@@ -37,13 +37,13 @@ class Settings(RunSettings):
 
     PAPER: ClassVar[str] = PAPER
 
-    split: str  #: of `tasks.get_split`.
-    model: str  #: a key of `MODELS`.
+    split: str  #: of `get_split`.
+    model: str  #: "syntactic_attention", "gru_attention", "cnn" or "li".
     lr: float  #: learning rate.
     epochs: int  #: passes over the training set, or `recipes.UPDATES` updates of drawn batches.
     batch_size: int  #: B, commands an update; for the CNN tokens, filled with as many commands as fit.
     checks: tuple[int, ...] | list[int] = ()  #: epochs after which accuracy is measured, besides the last.
-    validation: str = "tail"  #: what part of the file chooses the checkpoint, a key of `VALIDATIONS`.
+    validation: str = "tail"  #: the part that chooses the checkpoint; or "random", "random tenth" or "none".
     source: str = "generated"  #: commands "generated" from the grammar, or "released" files.
     clip: float | None = None  #: the greatest norm of the gradient.
     options: dict = field(default_factory=dict)  #: of the network's constructor.

@@ -203,6 +203,11 @@ def test_the_cards_of_the_cover_lead_to_figures_in_sight(browser, book):
     page.close()
 
 
+def test_a_link_to_the_glossary_lands_at_the_word(book):
+    text = text_of(book / "notebooks/kanerva/6_learning_to_choose.html")
+    assert 'glossary.html#term-logit"' in text
+
+
 def test_every_chapter_has_a_guess(book):
     chapters = [path for path in book.glob("notebooks/*/*.html") if path.stem != "more_figures"]
     assert len(chapters) > 15

@@ -1,4 +1,4 @@
-"""What the API pages leave out of docstrings and signatures, and what they keep."""
+"""How the API pages lay out docstrings and signatures."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mini_lib.kanerva.memory import ReadResult, write_item
-from mini_lib.reproduction.apidoc import call, entries, fields, mend, parameters, shorten, typed
+from mini_lib.reproduction.apidoc import call, entries, fields, lay_out, mend, parameters, typed
 from mini_lib.scan import Split
 
 DOC = """Write codes to `Split`.
@@ -29,14 +29,21 @@ class Pair(NamedTuple):
     other: str
 
 
-def test_first_paragraph_and_parameters_stay_and_names_with_an_entry_are_links():
+def test_a_docstring_stays_whole_its_parameters_are_a_list_and_names_with_an_entry_are_links():
     lines = [line.removeprefix("    ") for line in DOC.split("\n")]
-    shorten(None, "function", "mini_lib.scan.f", None, {}, lines)
+    lay_out(None, "function", "mini_lib.scan.f", None, {}, lines)
     assert lines == [
         "Write codes to :py:obj:`~mini_lib.scan.Split`.",
         "",
-        "* ``dim``, ``columns``: D and M of each machine.",
+        "More, which is in the source.",
+        "",
+        "Letters: B memories.",
+        "",
+        "* ``dim``, ``columns``: D and M of each machine. They do not change.",
         "* ``seed``: of the start.",
+        "",
+        ">>> 1 + 1",
+        "2",
         "",
     ]
     assert parameters([]) == []

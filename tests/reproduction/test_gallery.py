@@ -94,7 +94,7 @@ def test_a_cell_that_draws_two_figures_has_one_card_with_both_names(store, tmp_p
     page = gallery.write_gallery(tmp_path / "made", tmp_path, LEDGERS).read_text(encoding="utf-8")
     assert page.count(":::{div} gallery-entry") == 1
     assert ">Figures 4 and 5. Training accuracy" in page
-    assert page.count("*Drawn with five objects") == 1
+    assert page.count("*With five objects") == 1
 
 
 def test_what_is_no_figure_of_the_paper_says_what_is_drawn():
