@@ -83,6 +83,10 @@ def load_claims() -> tuple[Claim, ...]:
     for claim in claims:
         if claim.rule["kind"] not in KINDS:
             raise unknown_name_error("kind of claim", claim.rule["kind"], KINDS)
+    names = {claim.id for claim in claims}
+    for claim in claims:
+        if claim.presumes and claim.presumes not in names:
+            raise unknown_name_error("claim that another one presumes", claim.presumes, names)
     return claims
 
 
@@ -157,7 +161,6 @@ def _with_controls(judgements: list[Judgement]) -> list[Judgement]:
 
     Where the claim that it presumes is not reproduced it is unclear: there is nothing to test.
     """
-    words = {(each.claim.id, each.scale): each.verdict for each in judgements}
     failed = [each for each in judgements if each.claim.control and each.verdict == NOT_REPRODUCED]
     found = []
     for each in judgements:
@@ -171,11 +174,14 @@ def _with_controls(judgements: list[Judgement]) -> list[Judgement]:
                 f"{each.detail}; but our control on the same table is not reproduced: {', '.join(against)}"
             )
             each = each._replace(verdict=NOT_REPRODUCED, detail=detail)
-        premise = words.get((each.claim.presumes, each.scale), REPRODUCED)
-        if premise != REPRODUCED and each.verdict != NOT_RUN:
-            each = each._replace(verdict=UNCLEAR, detail=f"{each.detail}; but {each.claim.otherwise}")
         found.append(each)
-    return found
+    refuted = {(each.claim.id, each.scale) for each in found if each.verdict == NOT_REPRODUCED}
+    return [
+        each._replace(verdict=UNCLEAR, detail=f"{each.detail}; but {each.claim.otherwise}")
+        if (each.claim.presumes, each.scale) in refuted and each.verdict != NOT_RUN
+        else each
+        for each in found
+    ]
 
 
 def level_mean(comparison: Comparison, metric: str) -> Mean | None:

@@ -1,5 +1,8 @@
 """Packs the folder that a reader needs to run the notebooks into one file, which "Where to run it" offers."""
 
+import re
+import shutil
+import subprocess
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +12,19 @@ NAME = "structure-apart-from-content-notebooks"
 FILE = ROOT / "book" / "generated" / f"{NAME}.zip"
 FOLDERS = ("book", "mini_lib", "notebooks", "tests", "tools")
 MADE = ("generated", "vendor", "__pycache__", "checkpoints", "jupyter_execute")  # by make or by Python
-ENDINGS = (".pyc", ".lock", ".log")
+HIDDEN = re.compile(r"(^|/)\.")
+ENDINGS = (".pyc", ".sqlite", ".lock", ".log")
 
 
 def sources(root: Path = ROOT) -> Iterator[Path]:
-    """The files of the book's folder, without hidden ones and without what is made from others."""
+    """The files of the book's folder, but hidden ones: those under git or, outside a checkout, all that is not made."""
+    listed = ""
+    if shutil.which("git"):
+        command = ["git", "ls-files", "-z"]
+        listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout
+    if tracked := sorted(filter(None, listed.split("\0"))):
+        yield from (root / each for each in tracked if (root / each).is_file() and not HIDDEN.search(each))
+        return
     yield from sorted(path for path in root.iterdir() if path.is_file() and path.name[0] != ".")
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
@@ -24,14 +35,13 @@ def sources(root: Path = ROOT) -> Iterator[Path]:
 
 
 def pack(file: Path = FILE, root: Path = ROOT) -> None:
-    """Write the file, all in one folder, unless it is newer than each of its parts."""
-    paths = list(sources(root))
-    if file.exists() and file.stat().st_mtime > max(path.stat().st_mtime for path in paths):
-        return
+    """Write the file, all in one folder; the same parts make the same file."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-        for path in paths:
-            packed.write(path, Path(NAME) / path.relative_to(root))
+        for path in sources(root):
+            part = zipfile.ZipInfo(str(Path(NAME) / path.relative_to(root)))
+            part.external_attr = path.stat().st_mode << 16
+            packed.writestr(part, path.read_bytes(), zipfile.ZIP_DEFLATED)
 
 
 def setup(app) -> dict:

@@ -74,7 +74,7 @@ ESBN = (
             Entry("ESBN + TCN", "esbn.table9/ESBN + TCN/m=98"),
             Entry("ESBN", "esbn.table9/ESBN/m=98"),
             Entry("ESBN + TCN without confidence", "esbn.table19/Same/different/m=98"),
-            Entry("best rival in the paper: Transformer + TCN", "esbn.table9/Transformer + TCN/m=98"),
+            Entry("best rival with this encoder: Transformer + TCN", "esbn.table9/Transformer + TCN/m=98"),
         ),
     ),
     Group(
@@ -83,7 +83,7 @@ ESBN = (
         (
             Entry("ESBN + TCN", "esbn.table10/ESBN + TCN/m=95"),
             Entry("ESBN", "esbn.table10/ESBN/m=95"),
-            Entry("best rival in the paper: NTM + TCN", "esbn.table10/NTM + TCN/m=95"),
+            Entry("best rival with this encoder: NTM + TCN", "esbn.table10/NTM + TCN/m=95"),
             Entry("Transformer + TCN", "esbn.table10/Transformer + TCN/m=95"),
             Entry("Relation Net (RN) + TCN", "esbn.table10/RN + TCN/m=95"),
         ),
@@ -95,7 +95,7 @@ ESBN = (
             Entry("ESBN + TCN", "esbn.table11/ESBN + TCN/m=95"),
             Entry("ESBN", "esbn.table11/ESBN/m=95"),
             Entry("ESBN + TCN, encoder not trained", "esbn.table17/ESBN (rand)/m=95"),
-            Entry("best rival in the paper: LSTM + TCN", "esbn.table11/LSTM + TCN/m=95"),
+            Entry("best rival with this encoder: LSTM + TCN", "esbn.table11/LSTM + TCN/m=95"),
         ),
     ),
     Group(
@@ -104,7 +104,7 @@ ESBN = (
         (
             Entry("ESBN + TCN", "esbn.table12/ESBN + TCN/m=95"),
             Entry("ESBN", "esbn.table12/ESBN/m=95"),
-            Entry("best rival in the paper: Transformer + TCN", "esbn.table12/Transformer + TCN/m=95"),
+            Entry("best rival with this encoder: Transformer + TCN", "esbn.table12/Transformer + TCN/m=95"),
             Entry("PrediNet + TCN", "esbn.table12/PrediNet + TCN/m=95"),
         ),
     ),

@@ -65,7 +65,8 @@
         const j = i + ({ ArrowLeft: -1, ArrowRight: 1 }[key] ?? NaN);
         if (j in TRAINED) swap(i, j);
       });
-      made.addEventListener("pointerdown", ({ clientX, pointerId }) => {
+      made.addEventListener("pointerdown", ({ button: which, clientX, pointerId }) => {
+        if (which) return;
         [from, moved] = [clientX, false];
         made.setPointerCapture(pointerId);
       });
@@ -75,12 +76,13 @@
         made.style.translate = `${clientX - from}px`;
       });
       made.addEventListener("pointerup", ({ clientX }) => {
+        if (from === null) return;
         const centers = [...choices.children].map((each) => { const { left, width } = each.getBoundingClientRect(); return Math.abs(clientX - left - width / 2); });
         const j = centers.indexOf(Math.min(...centers));
         [from, made.style.translate] = [null, ""];
         if (moved && j !== i) swap(i, j);
       });
-      made.addEventListener("pointercancel", () => { [from, made.style.translate] = [null, ""]; });
+      made.addEventListener("pointercancel", () => { [from, moved, made.style.translate] = [null, false, ""]; });
       return made;
     }
 

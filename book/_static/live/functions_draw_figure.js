@@ -63,7 +63,7 @@
 
     /** The truth, and everybody's continuation of the twelve points. */
     function reveal() {
-      drawing.locked = show.disabled = true;
+      drawing.locked = show.disabled = again.disabled = true;
       box.setAttribute("aria-busy", "true");
       work(function* () {
         const y = seen(), one_d = yield* slide(model, y, steps), truth = tail();
@@ -73,6 +73,7 @@
         drawing.use(drawing.values, problems[now.at].truth);
         tell();
         box.removeAttribute("aria-busy");
+        again.disabled = false;
         again.focus({ preventScroll: true });
       });
     }
@@ -85,7 +86,7 @@
         says.textContent = `Curve ${now.at + 1}: where are its next ten points? Draw them in the right half, then press Show.`;
         return;
       }
-      const first = names.find((name) => errors[name] === best), who = first === "you" ? "You were" : `The ${PLAYERS[first]} was`;
+      const first = names.find((name) => errors[name] === best), who = first === "you" ? "You were" : `The ${first === "ar" ? "rule of two weights" : PLAYERS[first]} was`;
       says.textContent = `It was ${KINDS[problems[now.at].kind]}. ${who} closest, with an error of ${shown(best)}${first === "you" ? "" : `; yours is ${shown(errors.you)}`}.`;
     }
 

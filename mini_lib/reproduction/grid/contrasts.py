@@ -1,4 +1,4 @@
-"""What the study asks, as contrasts of its runs: written, with the protocol, before any run that counts.
+"""What the study asks, as contrasts of its runs; the rule of its verdict was written before any run that counts.
 
 Scores S run from 0, the floor of a task, to 1, its ceiling; they are not clipped. A contrast pairs runs of one seed,
 which met the same problems and, in twins, began with the same numbers.

@@ -47,6 +47,8 @@ def number(score: float) -> str:
 def line(name: str, gains: Sequence[float], word: str | None = None, no_axis: str = "") -> Line:
     """The gains of the bottleneck by seed; the word is that of their interval where none is given."""
     found = interval(gains)
+    if found is None:
+        return Line(name, "", f"<small>{len(gains)} seeds</small>", "", "not run", VERDICTS["not run"])
     word = word or decided(found)
     told = f"{number(found.mean)}<small>{number(found.low)} to {number(found.high)}</small>"
     marks = {-MATTERS: "harms below", MATTERS: "helps above"}
