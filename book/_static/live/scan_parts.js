@@ -28,7 +28,7 @@
   /** One sentence: correct, or the first step that is wrong and what the network attends to in it. */
   function verdict({ said, right, own, attention, streams }) {
     const wrong = said.findIndex((action, i) => action !== right[i]);
-    if (wrong < 0) return `Correct: ${said.slice(0, -1).join(" ")}.`;
+    if (wrong < 0) return `The network is correct: ${said.slice(0, -1).join(" ")}.`;
     const words = [START, ...streams.semantics, END], at = argmax(attention[wrong]);
     const where = at === own[wrong] ? `It attends to the word that it should, “${words[at]}”.` : `It attends to “${words[at]}” instead of “${words[own[wrong]]}”.`;
     return `Wrong at step ${wrong + 1}: it outputs ${said[wrong]} instead of ${right[wrong]}. ${where}`;
@@ -41,7 +41,7 @@
     const [syntax, semantics] = [streams.syntax, streams.semantics].map((words) => [START, ...words, END]);
     const lines = syntax.map((word, j) => element("tr", {}, element("th", { scope: "row", class: both ? "live-structure" : null }, word),
       both ? element("th", { scope: "row", class: "live-content" }, semantics[j]) : null,
-      attention.map((alpha, i) => element("td", { class: own[i] === j ? "live-ring" : null, style: `--shade: ${Math.round(100 * alpha[j])}%` },
+      attention.map((alpha, i) => element("td", { class: own[i] === j && i < own.length - 1 ? "live-ring" : null, style: `--shade: ${Math.round(100 * alpha[j])}%` },
         element("span", { class: "visually-hidden" }, `${Math.round(100 * alpha[j])} %`)))));
     const names = both ? element("tr", {}, [["live-structure", "syntax"], ["live-content", "semantics"]].map(([kind, name]) => element("th", { scope: "col", class: kind }, name))) : null;
     const wrong = said.some((action, i) => action !== right[i]);
@@ -53,7 +53,7 @@
 
   /** Where maps are shown: {box, show(result, both)}. Wide ones scroll, and say so. */
   function stage() {
-    const told = status(), about = element("p", { class: "live-note" }, "Attention, time to the right, for as many steps as the correct answer has. Outlined: the word that should have most attention.");
+    const told = status(), about = element("p", { class: "live-note" }, "Attention, time to the right, for as many steps as the correct answer has. Outlined: the word that should have most attention. The last step only ends the output, and attention to the start mark often does that as well as attention to the end mark.");
     const place = scroller("Attention: one column for each step, one row for each word"), hint = element("p", { class: "live-note" }, "The map goes on to the right: scroll it.");
     function show(result, both) {
       told.textContent = result.error ?? verdict(result);
