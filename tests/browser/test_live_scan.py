@@ -94,7 +94,11 @@ def ask(box, **commands) -> str:
 
 
 def test_streams_answer_by_keyboard(streams):
-    assert streams.get_by_role("status").inner_text().startswith("The network is correct: RIGHT JUMP RIGHT JUMP RUN")
+    assert (
+        streams.get_by_role("status")
+        .inner_text()
+        .startswith("The network is correct: RIGHT JUMP RIGHT JUMP RUN")
+    )
     both = ask(streams, Syntax="jump opposite left twice", Semantics="walk opposite right twice")
     assert both == "The network is correct: RIGHT RIGHT WALK RIGHT RIGHT WALK."
     assert streams.locator(".live-map tbody tr").count() == 6
@@ -150,9 +154,7 @@ def test_either_stream_can_receive_walk(attention):
         button.press("Enter")
         assert button.get_attribute("aria-pressed") == "true"
         told[pair] = "is correct: " in attention.get_by_role("status").inner_text()
-    assert list(told.values()) == [False, True, False, True], (
-        "it does not know what jump means"
-    )
+    assert list(told.values()) == [False, True, False, True], "it does not know what jump means"
     ask(attention, Command="look left")
     assert not attention.get_by_role("group", name="In place of jump").is_visible()
     attention.get_by_role("button", name="network 1").click()

@@ -155,7 +155,7 @@
 
     const terms = ROLES.map(({ name, title, shape }) => element("span", {},
       element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("path", { d: `M0,0${shape(5)}`, class: `live-role-${name}` })), title));
-    terms.push(element("span", {}, element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("circle", { r: 6.5, fill: "none", stroke: "currentColor", "stroke-width": 1.6 })), "this problem"));
+    terms.push(element("span", {}, element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("circle", { r: 5, fill: "none", stroke: "currentColor", "stroke-width": 1.6 })), "this problem"));
     const legend = element("p", { class: "live-legend" }, terms);
     const help = element("p", { class: "live-note" }, "Small: keys of 40 training problems. Rings: keys of this problem, with the steps at which they are written. Drag a number, or use the arrow keys (Shift: farther, Escape: back). Later keys may move along.");
     box.append(told, element("div", { class: "live-controls" }, group, button("Put all keys back", () => { moves = {}; ask(); }), button("Another problem", pose)),

@@ -119,7 +119,7 @@
     const tools = [["Shuffle", () => arrange(mixed())], ["Order of training", () => arrange(TRAINED)],
       ["Try all 24 orders", () => { orders(TRAINED).forEach(ask); draw(ask(order)); }], ["Another problem", pose]];
     box.append(told, element("div", {}, rows, choices),
-      element("div", { class: "game-side" }, element("div", {}, element("p", { class: "live-note" }, "Right, of the orders tried (●; ◐ wrong, where the right choice was in training; ○ wrong, elsewhere):"), tally), element("div", { class: "live-tools" }, tools.map(([text, press]) => button(text, press)))),
+      element("div", { class: "game-side" }, element("div", {}, element("p", { class: "live-note" }, "Of the orders tried: right (●), wrong at the place that was right in training (◐), wrong elsewhere (○)."), tally), element("div", { class: "live-tools" }, tools.map(([text, press]) => button(text, press)))),
       element("p", { class: "live-note" }, "Drag a choice onto another: they change places. Or press one and then another, or use the arrow keys. Framed: the right choice."));
     pose();
   }
