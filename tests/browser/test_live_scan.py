@@ -172,7 +172,7 @@ def test_network_2_is_cured_by_a_meaning(attention):
     assert ask(attention, Command="jump around left").startswith("Wrong")
     cure.press("Enter")
     assert cure.get_attribute("aria-pressed") == "true"
-    told = [ask(attention, Command=command).startswith("Correct") for command in COMMANDS]
+    told = [ask(attention, Command=command).startswith("The network is correct") for command in COMMANDS]
     assert told == analysis.follow(cured, COMMANDS).right.tolist()
     cure.click()
     assert ask(attention, Command="jump twice").startswith("Wrong")
