@@ -297,8 +297,8 @@ def test_keys_4_and_5_dragged_onto_key_3_change_the_answer(plane):
         mouse.move(*centre(3), steps=5)
         mouse.up()
         assert centre(step) == pytest.approx(centre(3, "circle"), abs=2), "dropped on a number: onto its key"
-    assert told(plane).startswith("Moved: key 4, 5. ")
-    assert told(plane).removeprefix("Moved: key 4, 5. ") != before
+    assert told(plane).startswith("Moved: keys 4 and 5. ")
+    assert told(plane).removeprefix("Moved: keys 4 and 5. ") != before
     plane.get_by_role("button", name="Put all keys back").click()
     assert told(plane) == before
     assert not plane.page.complaints

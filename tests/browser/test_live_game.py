@@ -88,7 +88,7 @@ def test_after_ten_problems_it_says_what_they_showed_and_starts_anew(game):
     assert found["ESBN"] == 10
     told = f"In ten problems you found {found['You']}, the ESBN 10 and the LSTM {found['LSTM']}."
     assert told in box.inner_text()
-    assert ("Do not mind" in box.inner_text()) == (found["You"] < 7)
+    assert ("no shame" in box.inner_text()) == (found["You"] < 7)
     links = box.get_by_role("link").evaluate_all("all => all.map(a => a.href)")
     assert [link.split("/")[-1] for link in links] == ["start_here.html", "esbn.html"]
     assert all(Path(link.removeprefix("file://")).exists() for link in links)

@@ -71,7 +71,7 @@
       const lines = M_k.map((key, i) => element("tr", { class: compared && w[i] > 0.5 * most ? "live-found" : null },
         element("th", { scope: "row" }, shown(album.pictures[ids[i]], album.pictures[ids[i]].name)), element("td", {}, numbered(key, i)),
         element("td", { style: "padding-right: 1rem" }, compared && [bar(w[i]), percent(w[i])]), element("td", {}, compared && percent(c[i]))));
-      const room = M_k.length < STEPS && range(M_k.length, STEPS).map((i) => element("tr", { style: "height: 1.85rem; opacity: 0.4" },
+      const room = M_k.length === STEPS ? null : range(M_k.length, STEPS).map((i) => element("tr", { style: "height: 1.85rem; opacity: 0.4" },
         element("th", {}), element("td", {}, numbered(new Float32Array(M_k[0]?.length ?? 256), i)), element("td", {}), element("td", {})));
       const head = ["picture", "key", "weight", "confidence"].map((name) => element("th", { scope: "col" }, name));
       return element("table", { class: "live-memory" }, element("caption", {}, lines.length ? "Memory: the pictures so far, each with its key" : "Memory is empty."),

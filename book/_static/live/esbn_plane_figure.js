@@ -23,7 +23,7 @@
     const cloud = training.map((_, p) => all.slice(p * STEPS, (p + 1) * STEPS));
     const told = status(), problem = element("div"), back = element("g");
     const own = range(0, ASKED).map((t) => element("g", { role: "button", tabindex: 0, class: "live-point" },
-      element("line", { stroke: "currentColor" }), element("circle", { r: 5, fill: "none", stroke: "currentColor" }), element("path"), element("text", { "text-anchor": "middle", dy: "0.35em" }, String(t + 1))));
+      element("line", { stroke: "currentColor" }), element("circle", { r: 6.5, fill: "none", stroke: "currentColor", "stroke-width": 1.6 }), element("path"), element("text", { "text-anchor": "middle", dy: "0.35em" }, String(t + 1))));
     const label = "Keys in the plane of their two principal components. Numbered points are the keys of this problem: arrow keys move them.";
     const svg = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", class: "live-plane", "aria-label": label },
       element("rect", { x: 0.5, y: 0.5, width: WIDTH - 1, height: HEIGHT - 1, class: "live-frame" }), back,
@@ -43,9 +43,10 @@
     /** Ask the network again, with the keys where they are now. */
     function ask() {
       trace = lab.esbn(ids, editing(moves));
-      const chances = softmax(trace.logits), moved = Object.keys(moves).map((t) => Number(t) + 1);
+      const chances = softmax(trace.logits), now = argmax(chances), before = argmax(lab.esbn(ids).logits), moved = Object.keys(moves).map((t) => Number(t) + 1);
+      const named = `${moved.length > 1 ? "keys" : "key"} ${[moved.slice(0, -1).join(", "), ...moved.slice(-1)].filter(Boolean).join(" and ")}`;
       board.tell([{ name: "ESBN", chances }]);
-      told.textContent = `${moved.length ? `Moved: key ${moved.join(", ")}. ` : ""}The ESBN chooses ${argmax(chances) + 1}. Correct: ${ESBN.solve(ids).answer + 1}.`;
+      told.textContent = `${moved.length ? `Moved: ${named}. ` : ""}The ESBN chooses ${now + 1}${now === before ? "" : `, and ${before + 1} with its own keys`}. Correct: ${ESBN.solve(ids).answer + 1}.`;
       place_points();
     }
 
@@ -154,8 +155,9 @@
 
     const terms = ROLES.map(({ name, title, shape }) => element("span", {},
       element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("path", { d: `M0,0${shape(5)}`, class: `live-role-${name}` })), title));
+    terms.push(element("span", {}, element("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, element("circle", { r: 5, fill: "none", stroke: "currentColor", "stroke-width": 1.6 })), "this problem"));
     const legend = element("p", { class: "live-legend" }, terms);
-    const help = element("p", { class: "live-note" }, "Small: keys of 40 training problems, far off where the second picture resembles the first. Rings: keys of this problem, with the steps at which they are written. Drag a number, or use the arrow keys (Shift: farther, Escape: back). Later keys may move along.");
+    const help = element("p", { class: "live-note" }, "Small: keys of 40 training problems. Rings: keys of this problem, with the steps at which they are written. Drag a number, or use the arrow keys (Shift: farther, Escape: back). Later keys may move along.");
     box.append(told, element("div", { class: "live-controls" }, group, button("Put all keys back", () => { moves = {}; ask(); }), button("Another problem", pose)),
       element("div", { class: "live-columns live-halves" }, element("div", {}, svg, legend), element("div", {}, problem, help)));
     explain();

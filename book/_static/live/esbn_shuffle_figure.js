@@ -94,7 +94,13 @@
       told.textContent = tell(chosen);
       const all = Object.values(tried);
       tally.replaceChildren(...Object.entries(NETWORKS).map(([name, title]) => element("div", { class: `game-${name}` }, `${title} `,
-        element("b", {}, String(all.filter((each) => each[name] === each.answer).length)), ` of ${all.length}`)));
+        element("b", {}, String(all.filter((each) => each[name] === each.answer).length)), ` of ${all.length}`, all.length < 2 ? null : element("span", { "aria-hidden": "true" }, marks(all, name)))));
+    }
+
+    /** A mark for each order that was tried: right, the place that was right in training, or another place. */
+    function marks(all, name) {
+      const old = ESBN.solve(problem).answer, mark = (each) => (each[name] === each.answer ? "●" : each[name] === old ? "◐" : "○");
+      return all.map(mark).sort((a, b) => "●◐○".indexOf(a) - "●◐○".indexOf(b)).join("\u200B");
     }
 
     /** What the networks chose, in sentences. */
@@ -115,7 +121,7 @@
     const tools = [["Shuffle", () => arrange(mixed())], ["Order of training", () => arrange(TRAINED)],
       ["Try all 24 orders", () => { orders(TRAINED).forEach(ask); draw(ask(order)); }], ["Another problem", pose]];
     box.append(told, element("div", {}, rows, choices),
-      element("div", { class: "game-side" }, element("div", {}, element("p", { class: "live-note" }, "Right, of the orders tried:"), tally), element("div", { class: "live-tools" }, tools.map(([text, press]) => button(text, press)))),
+      element("div", { class: "game-side" }, element("div", {}, element("p", { class: "live-note" }, "Of the orders tried: right (●), wrong at the place that was right in training (◐), wrong elsewhere (○)."), tally), element("div", { class: "live-tools" }, tools.map(([text, press]) => button(text, press)))),
       element("p", { class: "live-note" }, "Drag a choice onto another: they change places. Or press one and then another, or use the arrow keys. Framed: the right choice."));
     pose();
   }

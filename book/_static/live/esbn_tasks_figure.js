@@ -95,15 +95,16 @@
       further.focus({ preventScroll: true });
     }
 
-    const tile = (t) => (tick.checked ? element("span", { class: "live-blank" }) : shown(album.pictures[ids[t]], album.pictures[ids[t]].name));
-    const spoken = (places) => (tick.checked ? "hidden" : places.map((t) => album.pictures[ids[t]].name).join(" and "));
+    const covered = () => tick.checked && chosen === null; // an answer uncovers the pictures
+    const tile = (t) => (covered() ? element("span", { class: "live-blank" }) : shown(album.pictures[ids[t]], album.pictures[ids[t]].name));
+    const spoken = (places) => (covered() ? "hidden" : places.map((t) => album.pictures[ids[t]].name).join(" and "));
 
     function draw() {
       const open = chosen !== null, { words } = task, pairs = name === "rmts", four = !words && !pairs, asked = words || pairs ? 2 : ASKED;
       const offered = words ? [[], []] : pairs ? [[2, 3], [4, 5]] : [5, 6, 7, 8].map((t) => [t]);
       for (const each of tasks) each.setAttribute("aria-pressed", String(each.dataset.task === name));
       const gap = four && element("span", { class: `game-gap${open ? " game-right" : ""}` }, open ? tile(ASKED + answer) : "?");
-      board.className = `game-rows${four ? "" : " live-two"}${tick.checked ? " live-covered" : ""}`;
+      board.className = `game-rows${four ? "" : " live-two"}${covered() ? " live-covered" : ""}`;
       board.replaceChildren(...ids.slice(0, asked).map((_, t) => tile(t)), ...(gap ? [gap] : []));
       choices.className = `game-choices${four ? "" : " live-two"}`;
       choices.replaceChildren(...offered.map((at, i) => option(i, words ? words[i] : spoken(at), words ? words[i] : at.map(tile), () => choose(i),

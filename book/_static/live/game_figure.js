@@ -24,7 +24,7 @@
     const [you, esbn, lstm] = Object.keys(PLAYERS).map((name) => score[name].filter(Boolean).length);
     return [
       element("strong", {}, `In ten problems you found ${you}, the ESBN ${esbn} and the LSTM ${lstm}. Guessing finds ${CHANCE} on average.`),
-      you < ENOUGH ? " Do not mind: both networks had been trained on such puzzles, and you began without." : "",
+      you < ENOUGH ? " That is no shame: both networks were trained on such puzzles, and you were not." : "",
       " One rule solves them all: choose the picture of the first row that the second row lacks. It only asks which pictures are the same, and says nothing about any of them. That is why it works for new ones. How can a network come to such a rule? ",
       element("a", { href: "../notebooks/start_here.html" }, "The tour"), " tells it in ten minutes, and ",
       element("a", { href: "parts/esbn.html" }, "the first part"), " in full.",

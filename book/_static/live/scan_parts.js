@@ -29,7 +29,7 @@
   function verdict({ said, right, own, attention, streams, mute }) {
     if (mute) return `“${mute}” has no action of its own, so no answer is correct. Output: ${said.slice(0, -1).join(" ")}.`;
     const wrong = said.findIndex((action, i) => action !== right[i]);
-    if (wrong < 0) return `Correct: ${said.slice(0, -1).join(" ")}.`;
+    if (wrong < 0) return `The network is correct: ${said.slice(0, -1).join(" ")}.`;
     const words = [START, ...streams.semantics, END], at = argmax(attention[wrong]);
     const where = at === own[wrong] ? `It attends to the word that it should, “${words[at]}”.` : `It attends to “${words[at]}” instead of “${words[own[wrong]]}”.`;
     return `Wrong at step ${wrong + 1}: it outputs ${said[wrong]} instead of ${right[wrong]}. ${where}`;
