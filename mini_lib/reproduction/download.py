@@ -17,7 +17,7 @@ ENDINGS = (".pyc", ".sqlite", ".lock", ".log")
 
 
 def sources(root: Path = ROOT) -> Iterator[Path]:
-    """The files of the folder, but hidden ones: those under git or, outside a checkout, those that make did not make."""
+    """The files of the folder, but hidden ones: those under git; outside a checkout, all that make did not make."""
     listed = ""
     if shutil.which("git"):
         command = ["git", "ls-files", "-z"]
