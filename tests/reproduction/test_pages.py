@@ -210,7 +210,7 @@ def test_the_best_others_are_the_best_as_reported(pages):
         }
         best = max(others, key=others.get)
         task = pages["esbn"].split('scope="rowgroup">')[1 + MAIN.index(table)]
-        assert f"best rival in the paper: {best}<" in task
+        assert f"best rival with this encoder: {best}<" in task
 
 
 def test_what_is_told_of_scan(told):

@@ -95,7 +95,7 @@ def test_a_network_on_another_device_is_measured_and_results_come_back(name):
     ("measure", "arguments", "message"),
     [
         (analysis.attend, (torch.nn.Linear(2, 2), "jump"), "only a SyntacticAttention"),
-        (analysis.follow, (network(), ["dax twice", "jump"]), "words have to be from 0 to 15"),
+        (analysis.follow, (network(), ["dax twice", "jump"]), "does not know 'dax'; trained"),
         (analysis.accuracy_swapping, (network(), ["jump"], "semantic"), "did you mean 'semantics'"),
         (analysis.dictionary, (network(syntax_action=True),), "has a dictionary"),
         (analysis.two_commands, (network(), "walk", "walk twice"), "as many words"),
