@@ -52,6 +52,7 @@
     if (!pictures.length) return;
     const frame = document.createElement("dialog");
     frame.className = "enlarged";
+    frame.setAttribute("aria-label", "A picture, enlarged");
     frame.innerHTML = `<img><p></p><div><button type="button">← Previous</button><button type="button">Next →</button>
       <a>See it in its chapter</a><a download>Save the picture</a><button type="button">Close</button></div>`;
     document.body.append(frame);

@@ -61,7 +61,7 @@
     const begin = () => ({ places: [...means, item], eta: [...eta], times: 0 }), now = begin(), says = status();
     const opinions = means.map((_, i) => curve(LOOKS.own, i)), whole = curve(LOOKS.product), mixed = curve(LOOKS.mixture), rule = element("line", { style: LOOKS.item });
     const grips = means.map((_, i) => curve(`${stroke("transparent", 18)}; display: block`));
-    const handles = [...means, item].map((_, i) => element("g", { role: "slider", tabindex: 0, "aria-label": i === ITEM ? "The item" : `The answer of machine ${i + 1}`, "aria-valuemin": LOW, "aria-valuemax": HIGH, style: "display: block" },
+    const handles = [...means, item].map((_, i) => element("g", { role: "slider", tabindex: 0, "aria-label": i === ITEM ? "The item" : `The answer of machine ${i + 1}`, "aria-valuemin": LOW + 1, "aria-valuemax": HIGH - 1, style: "display: block" },
       element("circle", { r: 10, class: i === ITEM ? null : own(i), style: `fill: var(--pst-color-background); stroke: ${i === ITEM ? "currentcolor" : "var(--own)"}; stroke-width: 2` }),
       element("text", { "text-anchor": "middle", dy: "0.35em", "font-size": 13 }, i === ITEM ? "z" : `${i + 1}`)));
     const svg = element("svg", { viewBox: `0 0 ${LARGE.width} ${LARGE.height}`, role: "group", "aria-label": "Opinions of two machines; arrow keys move them and the item", style: "width: 100%; max-width: 32rem" },
