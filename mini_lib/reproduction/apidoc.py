@@ -7,6 +7,7 @@ import re
 import types
 import typing
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 
 from sphinx.pycode import ModuleAnalyzer
@@ -18,6 +19,7 @@ LINK = re.compile(r"(?<!`)`(\w+)`(?!`)")
 ROOT = Path(__file__).parents[2]
 
 
+@cache
 def entries(folder: Path = ROOT / "book" / "api") -> dict[object, str]:
     """What the pages in a folder have an entry for, and the name that it is imported by."""
     names = [name for page in sorted(folder.glob("*.md")) for name in ENTRY.findall(page.read_text("utf-8"))]

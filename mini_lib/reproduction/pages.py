@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mini_lib.reproduction import glance, ledger
 from mini_lib.reproduction.cells import PAPERS, cells_of, paper_module, size_and_name
-from mini_lib.reproduction.claims import Claim, Judgement, by_claim, judge_all
+from mini_lib.reproduction.claims import Claim, Judgement, by_claim, judge_all, level_mean
 from mini_lib.reproduction.comparison import Comparison, compare, counted
 from mini_lib.reproduction.glance import FEW
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, WORDS
@@ -75,7 +75,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.globals |= {"WORDS": WORDS, "SIGNS": SIGNS, "outcome": outcome, "tally": tally, "mark": mark}
-    found.globals |= {"card": card, "chapter": chapter}
+    found.globals |= {"card": card, "chapter": chapter, "level_mean": level_mean}
     found.filters |= {"anchor": anchor, "class": lambda word: word.replace(" ", "-")}
     return found
 

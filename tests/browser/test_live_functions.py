@@ -204,22 +204,28 @@ def test_points_are_moved_by_keys_and_by_mouse_and_drawn(pages):
     assert "Nobody knows" in answered(box)
 
 
-def test_a_finger_draws_and_the_page_does_not_scroll(live):
-    page = live("functions_ensemble", 400, has_touch=True, is_mobile=True)
-    box, touch = box_of(page), page.context.new_cdp_session(page)
-    answered(box)
-    sheet = box.locator(".live-sheet")
+def draw_by_finger(page, box, top: float, rise: float) -> float:
+    """Draw a rising line over the sheet from `top` of its height on; returns where the page was scrolled to."""
+    sheet, touch = box.locator(".live-sheet"), page.context.new_cdp_session(page)
     sheet.scroll_into_view_if_needed()
     seen, scrolled = sheet.bounding_box(), page.evaluate("scrollY")
     for k in range(11):
         at = {
             "x": seen["x"] + 5 + 0.09 * k * seen["width"],
-            "y": seen["y"] + (0.8 - 0.06 * k) * seen["height"],
+            "y": seen["y"] + (top - rise * k) * seen["height"],
         }
         touch.send(
             "Input.dispatchTouchEvent", {"type": "touchMove" if k else "touchStart", "touchPoints": [at]}
         )
     touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    return scrolled
+
+
+def test_a_finger_draws_and_the_page_does_not_scroll(live):
+    page = live("functions_ensemble", 400, has_touch=True, is_mobile=True)
+    box = box_of(page)
+    answered(box)
+    scrolled = draw_by_finger(page, box, 0.8, 0.06)
     answered(box)
     assert values(box) == sorted(values(box))
     assert page.evaluate("scrollY") == scrolled
@@ -354,19 +360,8 @@ def test_a_reader_draws_the_rest_by_mouse_and_by_keys_and_is_compared(live):
 
 def test_a_finger_draws_the_rest(live):
     page = live("functions_draw", 400, has_touch=True, is_mobile=True)
-    box, touch = box_of(page), page.context.new_cdp_session(page)
-    sheet = box.locator(".live-sheet")
-    sheet.scroll_into_view_if_needed()
-    seen, scrolled = sheet.bounding_box(), page.evaluate("scrollY")
-    for k in range(11):
-        at = {
-            "x": seen["x"] + 5 + 0.09 * k * seen["width"],
-            "y": seen["y"] + (0.4 - 0.03 * k) * seen["height"],
-        }
-        touch.send(
-            "Input.dispatchTouchEvent", {"type": "touchMove" if k else "touchStart", "touchPoints": [at]}
-        )
-    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    box = box_of(page)
+    scrolled = draw_by_finger(page, box, 0.4, 0.03)
     assert values(box) == sorted(values(box))
     assert values(box)[0] > 0
     assert page.evaluate("scrollY") == scrolled

@@ -61,6 +61,7 @@
   const sigmoid = (v) => 1 / (1 + Math.exp(-v));
   const relu = (x) => x.map((v) => Math.max(0, v));
   const add = (a, b) => a.map((v, i) => v + b[i]);
+  const sum = (values) => values.reduce((total, v) => total + v, 0);
   const dot = (a, b) => a.reduce((total, v, i) => total + v * b[i], 0);
 
   /** The index of the largest. */
@@ -69,7 +70,7 @@
   /** Weights that add to one. What is -Infinity gets 0. */
   function softmax(x) {
     const top = x.reduce((a, b) => Math.max(a, b), -Infinity), e = x.map((v) => Math.exp(v - top));
-    const total = e.reduce((a, b) => a + b, 0);
+    const total = sum(e);
     return e.map((v) => v / total);
   }
 
@@ -116,6 +117,6 @@
   }
 
   window.Arithmetic = {
-    unpack, affine, linear, sigmoid, relu, add, dot, argmax, softmax, mix, join, rows, lstm, uniform,
+    unpack, affine, linear, sigmoid, relu, add, sum, dot, argmax, softmax, mix, join, rows, lstm, uniform,
   };
 })();

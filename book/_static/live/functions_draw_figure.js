@@ -2,12 +2,11 @@
 (function () {
   "use strict";
   const { element, button, status, network, figure } = Live;
+  const { sum, dot } = Arithmetic;
   const { plot, worker, shown } = CurvePlot;
   const NAME = "one_d", RIDGE = 0.1, CLIP = 3; // as in mini_lib/functions/baselines.py
   const PLAYERS = { you: "you", ols: "fitted line", ar: "two weights", one_d: "transformer" };
   const KINDS = { lin: "a line", sine: "a sinusoid", rbf: "a random smooth curve" };
-  const sum = (values) => values.reduce((a, b) => a + b, 0);
-  const dot = (a, b) => sum(a.map((v, i) => v * b[i]));
 
   /** Least squares with an intercept. */
   function fittedLine(y, steps) {

@@ -2,16 +2,12 @@
 (function () {
   "use strict";
   const { element, slider, choice, status, figure } = Live;
-  const { rows, argmax, dot } = Arithmetic;
+  const { rows, argmax, dot, softmax } = Arithmetic;
   const CORNERS = [[20, 190], [220, 190], [120, 17]], DECIMALS = 2;
   const SCALES = { linear: { unit: 70, ticks: [-1, 0, 1], lines: true }, curved: { unit: 5, ticks: [-15, 0, 15], lines: false } };
 
   /** softmax((log p + g) / tau). */
-  function soft(p, g, tau) {
-    const logits = p.map((v, i) => (Math.log(v) + g[i]) / tau), most = Math.max(...logits);
-    const exp = logits.map((v) => Math.exp(v - most)), total = exp.reduce((a, b) => a + b);
-    return exp.map((v) => v / total);
-  }
+  const soft = (p, g, tau) => softmax(p.map((v, i) => (Math.log(v) + g[i]) / tau));
 
   /** 1 at the largest, 0 elsewhere. */
   const hard = (gamma) => gamma.map((_, i) => Number(i === argmax(gamma)));

@@ -2,11 +2,11 @@
 (function () {
   "use strict";
   const { element, slider, set, button, status, figure } = Live;
-  const { dot } = Arithmetic;
+  const { sum, dot } = Arithmetic;
   const LOW = -4, HIGH = 7, FINE = 0.05, ITEM = 2; // ITEM: its place after those of the machines
   const LARGE = { width: 380, base: 130, rise: 140, height: 174 }, SMALL = { width: 260, base: 100, rise: 108, height: 122 };
   const RULES = [["By Bayes’ rule", false], ["By the paper’s rule", true]];
-  const sum = (v) => v.reduce((a, b) => a + b), shown = (v) => v.toFixed(2).replace("-", "−");
+  const shown = (v) => v.toFixed(2).replace("-", "−");
 
   const normal = (x, mean, sd) => Math.exp(-0.5 * ((x - mean) / sd) ** 2) / (sd * Math.sqrt(2 * Math.PI));
   const mixture = (x, R, eta) => sum(R.map((mean, i) => normal(x, mean, eta[i]))) / R.length;

@@ -9,7 +9,7 @@
     actions.map((action) => element("span", { class: "live-act", "aria-hidden": "true", style: `--act: ${LOOKS[action][0]}` }, LOOKS[action][1])));
 
   /** The words of a command; those with an action of their own in its color. */
-  const colored = (words) => words.map((word) => element("span", LOOKS[word.toUpperCase()] ? { class: "live-act", style: `--act: ${LOOKS[word.toUpperCase()][0]}` } : { class: "live-plain-word" }, word));
+  const colored = (words) => words.map((word) => element("span", LOOKS[word.toUpperCase()] ? { class: "live-act", style: `--act: ${LOOKS[word.toUpperCase()][0]}` } : {}, word));
 
   Object.assign(Scan, { chips, colored });
 })();

@@ -199,18 +199,7 @@ def paired(
     measure: Measure = new,
     only_learned: bool = False,
 ) -> list[float]:
-    """A contrast, seed by seed: the values of `paired_by_seed`."""
-    return list(paired_by_seed(found, tasks, pairs, measure, only_learned).values())
-
-
-def paired_by_seed(
-    found: Found,
-    tasks: Sequence[str],
-    pairs: Sequence[Pair],
-    measure: Measure = new,
-    only_learned: bool = False,
-) -> dict[int, float]:
-    """A contrast, by seed: the mean over tasks and pairs of the first less the second network.
+    """A contrast, seed by seed: the mean over tasks and pairs of the first less the second network.
 
     Only seeds that all of them have; with `only_learned` the mean of a seed is over the pairs of which both networks
     learned, and a seed without any is left out.
@@ -219,12 +208,12 @@ def paired_by_seed(
         (found.get((task, one), {}), found.get((task, other), {})) for task in tasks for one, other in pairs
     ]
     seeds = set.intersection(*({*one} & {*other} for one, other in cells))
-    values = {}
+    values = []
     for seed in sorted(seeds):
         runs = [(one[seed], other[seed]) for one, other in cells]
         runs = [each for each in runs if not only_learned or all(run.learned for run in each)]
         if runs:
-            values[seed] = sum(measure(one) - measure(other) for one, other in runs) / len(runs)
+            values.append(sum(measure(one) - measure(other) for one, other in runs) / len(runs))
     return values
 
 
