@@ -28,13 +28,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("page_name", pages() or ["(no page: build the book first)"])
 
 
-def missing(reason: str) -> None:
-    """Skip on a reader's machine; fail where the browser is a part of the test."""
-    if os.environ.get("MINI_LIB_REQUIRE_BROWSER"):
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="session")
 def book() -> Path:
     if not pages():
@@ -45,10 +38,12 @@ def book() -> Path:
 @pytest.fixture(scope="session")
 def browser(book: Path) -> Iterator:
     path = next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        missing(f"the book was NOT read by a browser: none of {', '.join(NAMES)} is installed")
-    if not MATHJAX.exists():
-        missing("the book was NOT read by a browser: it was built without npm and loads MathJax from a CDN")
+    if path is None or not MATHJAX.exists():
+        lacking = (
+            "MathJax is not beside it, for want of npm" if path else f"none of {', '.join(NAMES)} is here"
+        )
+        reason = f"the book was NOT read by a browser: {lacking}"
+        (pytest.fail if os.environ.get("MINI_LIB_REQUIRE_BROWSER") else pytest.skip)(reason)
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -69,7 +64,7 @@ def open_page(browser, book) -> Iterator:
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
         page.on("request", lambda each: local(each.url) or page.complaints.append(each.url))
         opened.append(page)
-        page.goto(book.joinpath(name).as_uri())
+        page.goto(f"{book.as_uri()}/{name}")
         return page
 
     yield open_page
@@ -89,7 +84,8 @@ def live(open_page, book):
 
     @cache
     def page_at(path: Path, width: int, options: tuple):
-        page = open_page(path, viewport={"width": width, "height": 900}, **dict(options))
+        viewport = {"width": width, "height": 900}
+        page = open_page(path.relative_to(book).as_posix(), viewport=viewport, **dict(options))
         page.evaluate("document.querySelectorAll('details.reveal').forEach((fold) => { fold.open = true; })")
         return page
 

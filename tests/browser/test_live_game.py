@@ -10,6 +10,8 @@ from mini_lib.datasets import glyphs
 from mini_lib.esbn.tasks import make_problems
 from mini_lib.files import trained
 
+from .reader import calculate, picked, scores
+
 pytestmark = pytest.mark.browser
 PLAYERS = ("You", "ESBN", "LSTM")
 PROBLEMS = """async (count) => {
@@ -22,40 +24,31 @@ def choice(box, number: int):
     return box.get_by_role("button", name=f"{number}: ")
 
 
-def chosen(box) -> dict[str, tuple[int, str]]:
-    """What each player chose, and its mark."""
-    places = [choice(box, n).locator("..").locator(".game-by").all_inner_texts() for n in range(1, 5)]
-    return {text.split()[0]: (n, text.split()[1]) for n, texts in enumerate(places) for text in texts}
-
-
-def score(box) -> dict[str, list[int]]:
-    lines = box.locator(".game-score > div").all_inner_texts()
-    return {line.split()[0]: [int(n) for n in re.findall(r"\d+", line)] for line in lines}
-
-
 @torch.no_grad()
 def test_networks_answer_as_in_pytorch_and_ten_problems_are_scored_and_summed_up(live):
     """All of it by keyboard."""
     box = live("game")
     keys, told = box.page.keyboard, box.get_by_role("status")
-    ids = torch.tensor(box.page.evaluate(PROBLEMS, 10))
+    ids = torch.tensor(calculate(box, PROBLEMS, 10))
     networks = {"ESBN": trained("esbn"), "LSTM": trained("esbn_lstm")}
     picks = {name: network(glyphs(), ids).argmax(dim=1).tolist() for name, network in networks.items()}
     picks["You"] = [n % 4 for n in range(10)]
+    new = make_problems("distribution_of_three", m=95, seed=1).test_images.tolist()
+    assert set(ids.flatten().tolist()) <= set(new), "no picture was in training"
     won = dict.fromkeys(PLAYERS, 0)
     for n in range(10):
-        assert not chosen(box)
+        assert not picked(box)
         assert "Guessing" not in box.inner_text()
         keys.press(str(n % 4 + 1))
         box.get_by_role("button", name="Play ten more" if n == 9 else "Next problem").wait_for()
-        seen = chosen(box)
+        seen = picked(box)
         assert {name: place for name, (place, _) in seen.items()} == {name: picks[name][n] for name in picks}
         found = [name for name in PLAYERS if seen[name][1] == "✓"]
         for name in found:
             won[name] += 1
         last = told.inner_text().partition("completes the row. ")[2]
         assert [name for name in PLAYERS if name.lower() in last.lower()] == found
-        assert score(box) == {name: [times, n + 1] for name, times in won.items()}
+        assert scores(box) == {name: [times, n + 1] for name, times in won.items()}
         if n < 9:
             keys.press("Enter")
     assert won["ESBN"] == 10 > won["LSTM"]
@@ -66,16 +59,7 @@ def test_networks_answer_as_in_pytorch_and_ten_problems_are_scored_and_summed_up
     assert [link.split("/")[-1] for link in links] == ["start_here.html", "esbn.html"]
     assert all(Path(link.removeprefix("file://")).exists() for link in links)
     keys.press("Enter")  # the focus is on the button
-    assert score(box) == {name: [0, 0] for name in PLAYERS}
-
-
-def test_problems_are_those_of_the_task_with_new_pictures(live):
-    given = live("game").page.evaluate(PROBLEMS, 300)
-    new = set(make_problems("distribution_of_three", m=95, seed=1).test_images.tolist())
-    for ids in given:
-        first, second, choices = set(ids[:3]), set(ids[3:5]), set(ids[5:])
-        assert [len(first), len(second), len(choices)] == [3, 2, 4]
-        assert second < first < choices <= new
+    assert scores(box) == {name: [0, 0] for name in PLAYERS}
 
 
 def test_the_problem_is_there_before_the_networks(live):
@@ -89,7 +73,7 @@ def test_the_problem_is_there_before_the_networks(live):
     for route in held:
         route.continue_()
     box.get_by_role("button", name="Next problem").wait_for()
-    assert chosen(box).keys() == set(PLAYERS)
+    assert picked(box).keys() == set(PLAYERS)
 
 
 def test_a_finger_plays_on_a_phone_in_the_dark_and_sees_all_of_it(live):
@@ -97,7 +81,7 @@ def test_a_finger_plays_on_a_phone_in_the_dark_and_sees_all_of_it(live):
     for n in range(1, 3):
         choice(box, n).tap()
         box.page.keyboard.press("4")  # a second thought comes too late
-        assert chosen(box)["You"][0] == n - 1
+        assert picked(box)["You"][0] == n - 1
         box.get_by_role("button", name="Next problem").tap()
     assert box.bounding_box()["height"] < 660
-    assert score(box)["You"][1] == 2
+    assert scores(box)["You"][1] == 2

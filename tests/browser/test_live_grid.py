@@ -7,6 +7,8 @@ import torch
 
 from mini_lib.grid.runs import Settings, build
 
+from .reader import press, said
+
 pytestmark = pytest.mark.browser
 SETTINGS = {"task": "distribution_of_three", "m": 95, "lr": 1e-3, "updates": 1}
 
@@ -31,7 +33,7 @@ def test_the_relation_of_an_untrained_network_is_that_of_pytorch(live):
     z, ids = run.model.embed(ids)[1], ids[1].squeeze(-1)
     box = live("grid_start")
     relations, share = box.get_by_role("combobox"), box.get_by_role("slider")
-    box.get_by_role("button", name="Other objects").click()
+    press(box, "Other objects")
     assert relations.input_value() == "learned"
     found = {}
     for relation, steps in (("learned", 0), ("learned", 7), ("learned", 20), ("tied", 0), ("fixed", 0)):
@@ -47,7 +49,7 @@ def test_the_relation_of_an_untrained_network_is_that_of_pytorch(live):
         for i, row in enumerate(rows):
             assert row == pytest.approx(expected[i, : i + 1].tolist(), abs=1e-3)
         equal = (expected * (ids[:, None] == ids)).sum(dim=1)[1:].mean().item()
-        found[relation, steps] = int(box.get_by_role("status").inner_text().split(" %")[0])
+        found[relation, steps] = int(said(box).split(" %")[0])
         assert found[relation, steps] == pytest.approx(100 * equal, abs=0.6)
         assert share.is_visible() == (relation != "fixed")
     assert found["learned", 0] < 50, "random maps miss equal objects"

@@ -59,7 +59,7 @@
 
     /** The answer of the network, once it may be seen. */
     function answer() {
-      const chances = softmax(trace.logits), right = ESBN.solve(ids).answer, its = argmax(chances);
+      const chances = softmax(trace.logits), right = ESBN.solve(ids), its = argmax(chances);
       board.tell(open ? [{ name: "ESBN", chances }] : []);
       if (!open) told.textContent = QUESTION;
       else told.textContent = `${chosen === null ? "" : `You chose ${chosen + 1}. `}The ESBN chooses ${its + 1}. Correct: ${right + 1}.`;
@@ -121,5 +121,5 @@
     }).observe(box);
   }
 
-  figure("esbn_memory", start, "esbn_pictures", "esbn");
+  figure("esbn_memory", start, ["esbn_pictures", "esbn"]);
 })();

@@ -2,7 +2,7 @@
    is its places and its value; z_i is the answer to query i. */
 (function () {
   "use strict";
-  const { linear, add } = Arithmetic;
+  const { linear, add, sum } = Arithmetic;
 
   const softplus = (v) => (v > 20 ? v : Math.log1p(Math.exp(v)));
 
@@ -12,7 +12,7 @@
   /** The layer normalisation `name` of a network. */
   function norm(net, name, x) {
     const gain = net[name + ".weight"].data, shift = net[name + ".bias"].data;
-    const mean = x.reduce((s, v) => s + v, 0) / x.length, variance = x.reduce((s, v) => s + (v - mean) ** 2, 0) / x.length;
+    const mean = sum(x) / x.length, variance = sum(x.map((v) => (v - mean) ** 2)) / x.length;
     const size = 1 / Math.sqrt(variance + 1e-5);
     return x.map((v, i) => (v - mean) * size * gain[i] + shift[i]);
   }
@@ -119,9 +119,9 @@
 
   /** Median (the mean of the two middle ones of an even number) and sample standard deviation. */
   function summarise(estimates) {
-    const n = estimates.length, sorted = [...estimates].sort((a, b) => a - b), mean = sorted.reduce((s, v) => s + v, 0) / n;
+    const n = estimates.length, sorted = [...estimates].sort((a, b) => a - b), mean = sum(sorted) / n;
     const point = (sorted[(n - 1) >> 1] + sorted[n >> 1]) / 2;
-    return { point, spread: n > 1 ? Math.sqrt(sorted.reduce((s, v) => s + (v - mean) ** 2, 0) / (n - 1)) : 0, estimates };
+    return { point, spread: n > 1 ? Math.sqrt(sum(sorted.map((v) => (v - mean) ** 2)) / (n - 1)) : 0, estimates };
   }
 
   /** Step by step: each prediction becomes an observation. A step is {point, spread, estimates}; between them it yields
