@@ -23,32 +23,21 @@ LABORATORY = """async () => {
 }"""
 
 
-@pytest.fixture
-def figure(live):
+def figure(live, name: str, width: int = 1280):
     """A live figure, in a page that can ask the networks itself."""
-
-    def find(name: str, width: int = 1280):
-        box = live(f"esbn_{name}", width)
-        box.page.evaluate(LABORATORY)
-        return box
-
-    return find
+    box = live(f"esbn_{name}", width)
+    box.page.evaluate(LABORATORY)
+    return box
 
 
 def told(box) -> str:
     return box.get_by_role("status").first.inner_text()
 
 
-# -------------------------------------------------------------------------------------------- numbers
-
-
 @torch.no_grad()
-def test_both_networks_compute_what_they_compute_in_pytorch(figure):
-    answers = calculate(
-        figure("memory"),
-        "(all) => all.map((ids) => ({ ...lab.esbn(ids), lstm: lab.lstm(ids) }))",
-        SOME.tolist(),
-    )
+def test_both_networks_compute_what_they_compute_in_pytorch(live):
+    script = "(all) => all.map((ids) => ({ ...lab.esbn(ids), lstm: lab.lstm(ids) }))"
+    answers = calculate(figure(live, "memory"), script, SOME.tolist())
     network = trained("esbn")
     trace = network.core.trace(network.embed(glyphs(), SOME))
     close([answer["lstm"] for answer in answers], trained("esbn_lstm")(glyphs(), SOME))
@@ -77,38 +66,30 @@ EDITS = [
 
 
 @torch.no_grad()
-def test_edited_and_moved_keys_have_the_effect_that_they_have_in_pytorch(figure):
+def test_edited_and_moved_keys_have_the_effect_that_they_have_in_pytorch(live):
     network = trained("esbn")
     z = network.embed(glyphs(), SOME)
-    found = calculate(
-        figure("keys"),
-        "(all, edits) => edits.map((held) => all.map((ids) => lab.esbn(ids, ESBNKeys.editing(held)).logits))",
-        SOME.tolist(),
-        [held for held, _ in EDITS],
+    script = (
+        "(all, edits) => edits.map((held) => all.map((ids) => lab.esbn(ids, ESBNKeys.editing(held)).logits))"
     )
+    found = calculate(figure(live, "keys"), script, SOME.tolist(), [held for held, _ in EDITS])
     for logits, (_, edit) in zip(found, EDITS, strict=True):
         close(logits, network.core.trace(z, edit=edit).logits)
-    logits, keys, cloud = calculate(
-        figure("plane"),
-        """(all) => {
-          const { centre, axes, cloud } = Live.network(parcel, "plane"), { training } = parcel.facts;
-          const plane = { centre: centre.data, axes: Arithmetic.rows(axes) }, moves = { 3: Array(256).fill(0.5) };
-          const points = (ids) => lab.esbn(ids).steps.slice(0, 9).map(({ k_w }) => ESBN.project(plane, k_w));
-          return [all.map((ids) => lab.esbn(ids, ESBNPlane.editing(moves)).logits),
-            training.slice(0, 8).flatMap(points), Arithmetic.rows(cloud).slice(0, 72)];
-        }""",
-        SOME.tolist(),
-    )
+    script = """(all) => {
+      const { centre, axes, cloud } = Live.network(parcel, "plane"), { training } = parcel.facts;
+      const plane = { centre: centre.data, axes: Arithmetic.rows(axes) }, moves = { 3: Array(256).fill(0.5) };
+      const points = (ids) => lab.esbn(ids).steps.slice(0, 9).map(({ k_w }) => ESBN.project(plane, k_w));
+      return [all.map((ids) => lab.esbn(ids, ESBNPlane.editing(moves)).logits),
+        training.slice(0, 8).flatMap(points), Arithmetic.rows(cloud).slice(0, 72)];
+    }"""
+    logits, keys, cloud = calculate(figure(live, "plane"), script, SOME.tolist())
     edit = lambda t, keys: [*keys[:3], keys[3] + 0.5] if t == 4 else keys  # noqa: E731
     close(logits, network.core.trace(z, edit=edit).logits)
     close(keys, torch.tensor(cloud), 0.05)  # points of training are where the page would put their keys
 
 
-# ------------------------------------------------------------------------- the memory, the keys, the plane
-
-
-def test_memory_begins_with_the_problem_of_the_chapter_and_fills_by_keyboard(figure):
-    box = figure("memory", 400)
+def test_memory_begins_with_the_problem_of_the_chapter_and_fills_by_keyboard(live):
+    box = figure(live, "memory", 400)
     step, rows = box.get_by_label("Step", exact=True), box.locator(".live-memory tbody tr")
     pictures = "all => all.map((e) => names.indexOf(e.title))"
     seen = box.locator(".live-problem td[title]").evaluate_all(pictures)
@@ -130,8 +111,8 @@ def test_memory_begins_with_the_problem_of_the_chapter_and_fills_by_keyboard(fig
 
 
 @torch.no_grad()
-def test_edits_apply_to_keys_as_written_and_a_hundred_problems_show_their_effect(figure):
-    box = figure("keys")
+def test_edits_apply_to_keys_as_written_and_a_hundred_problems_show_their_effect(live):
+    box = figure(live, "keys")
     held, tally = box.locator(".live-entries select"), box.locator(".live-tally .live-found")
     for preset, keys in (
         ("row 1: zeros", ["null"] * 3 + ["3", "4"]),
@@ -153,8 +134,8 @@ def test_edits_apply_to_keys_as_written_and_a_hundred_problems_show_their_effect
     assert not tally.count(), "the result belongs to other keys"
 
 
-def test_keys_move_by_keyboard_and_dropped_onto_key_3_they_change_the_answer(figure):
-    box = figure("plane")
+def test_keys_move_by_keyboard_and_dropped_onto_key_3_they_change_the_answer(live):
+    box = figure(live, "plane")
     before, point = told(box), lambda step: box.get_by_role("button", name=f"Key of step {step} ")
     place = point(4).get_attribute("aria-label")
     point(4).press("ArrowLeft")
@@ -174,9 +155,6 @@ def test_keys_move_by_keyboard_and_dropped_onto_key_3_they_change_the_answer(fig
     assert told(box) == before
 
 
-# ------------------------------------------------------------------------------------ shuffled choices
-
-
 def at_places(box) -> list[str]:
     """The names of the choices, from left to right."""
     labels = box.locator(".game-choice button").evaluate_all("all => all.map(e => e.ariaLabel)")
@@ -184,8 +162,8 @@ def at_places(box) -> list[str]:
 
 
 @torch.no_grad()
-def test_in_every_order_networks_choose_as_in_pytorch_and_what_is_said_of_it_is_true(figure):
-    box = figure("shuffle")
+def test_in_every_order_networks_choose_as_in_pytorch_and_what_is_said_of_it_is_true(live):
+    box = figure(live, "shuffle")
     names = box.page.evaluate("names")
     shown = box.locator(".game-rows canvas").evaluate_all("all => all.map(e => e.ariaLabel)")
     rows = [names.index(name) for name in shown]
@@ -210,8 +188,8 @@ def test_in_every_order_networks_choose_as_in_pytorch_and_what_is_said_of_it_is_
     assert told(box) == "The order of training. Both networks are right."
 
 
-def test_choices_change_places_by_mouse_by_presses_and_by_keys(figure):
-    box = figure("shuffle")
+def test_choices_change_places_by_mouse_by_presses_and_by_keys(live):
+    box = figure(live, "shuffle")
     press(box, "Another problem")
     assert scores(box) == {"ESBN": [1, 1], "LSTM": [1, 1]}
     a, b, c, d = at_places(box)
@@ -225,8 +203,6 @@ def test_choices_change_places_by_mouse_by_presses_and_by_keys(figure):
     assert at_places(box) == [d, c, a, b]
 
 
-# ----------------------------------------------------------------------------- the four tasks, to solve
-
 KINDS = {
     "same_different": "same/different",
     "rmts": "relational match-to-sample",
@@ -236,14 +212,12 @@ KINDS = {
 
 
 def test_the_drawn_problems_are_those_of_the_tasks_and_as_often(live):
-    drawn = calculate(
-        live("esbn_tasks"),
-        """() => {
-          const pool = [...Array(100).keys()], some = [...Array(2000).keys()];
-          const drawn = ([name, task]) => [name, some.map((n) => task.draw(Arithmetic.uniform(n), pool))];
-          return Object.fromEntries(Object.entries(ESBNTasks.TASKS).map(drawn));
-        }""",
-    )
+    script = """() => {
+      const pool = [...Array(100).keys()], some = [...Array(2000).keys()];
+      const drawn = ([name, task]) => [name, some.map((n) => task.draw(Arithmetic.uniform(n), pool))];
+      return Object.fromEntries(Object.entries(ESBNTasks.TASKS).map(drawn));
+    }"""
+    drawn = calculate(live("esbn_tasks"), script)
     assert drawn.keys() == KINDS.keys()
     for task, given in drawn.items():
         # Which pictures are equal: each by the place where it is first.

@@ -25,33 +25,28 @@ def double(numbers) -> torch.Tensor:
     return torch.tensor(numbers, dtype=torch.float64)
 
 
-# -------------------------------------------------------------------------------------------------- the memory
-
-
 def test_a_memory_is_written_read_and_asked_again_as_in_the_library(live):
-    found = calculate(
-        live("kanerva"),
-        """async () => {
-          const parcel = await Live.load("kanerva"), eta = Kanerva.weightsOf([parcel.facts.eta]);
-          const { memories, settle, missed } = KanervaFigure;
-          return memories(parcel).map((kind) => {
-            const codes = kind.digits.map(kind.encode), taught = [];
-            let { memory } = kind.begin();
-            for (const z of codes.slice(0, 30)) {
-              const step = Kanerva.write(memory, z, eta);
-              memory = step.memory;
-              taught.push(step.nats);
-            }
-            const hidden = kind.mean.map((_, i) => i >= 32), [image] = kind.digits.slice(3), { R, V } = memory;
-            const ask = (between) => settle(kind, { memory }, image, hidden, 12, between);
-            return {
-              R, V, taught, spread: Kanerva.spread(memory), settled: ["plain", "round", "keep"].map(ask),
-              answers: codes.map((z) => Kanerva.read(memory, z, [1]).code),
-              errors: kind.digits.map((image) => missed(kind, { memory }, image)),
-            };
-          });
-        }""",
-    )
+    script = """async () => {
+      const parcel = await Live.load("kanerva"), eta = Kanerva.weightsOf([parcel.facts.eta]);
+      const { memories, settle, missed } = KanervaFigure;
+      return memories(parcel).map((kind) => {
+        const codes = kind.digits.map(kind.encode), taught = [];
+        let { memory } = kind.begin();
+        for (const z of codes.slice(0, 30)) {
+          const step = Kanerva.write(memory, z, eta);
+          memory = step.memory;
+          taught.push(step.nats);
+        }
+        const hidden = kind.mean.map((_, i) => i >= 32), [image] = kind.digits.slice(3), { R, V } = memory;
+        const ask = (between) => settle(kind, { memory }, image, hidden, 12, between);
+        return {
+          R, V, taught, spread: Kanerva.spread(memory), settled: ["plain", "round", "keep"].map(ask),
+          answers: codes.map((z) => Kanerva.read(memory, z, [1]).code),
+          errors: kind.digits.map((image) => missed(kind, { memory }, image)),
+        };
+      });
+    }"""
+    found = calculate(live("kanerva"), script)
     parcel = facts.memory()
     mean, scale = double(parcel.facts["mean"]), parcel.facts["scale"]
     codes = (parcel.tensors["digits/8"].double() - mean) / scale
@@ -106,29 +101,23 @@ def test_digits_that_were_written_are_completed_and_others_are_drawn_and_hidden(
     assert shelf.count() == facts.ITEMS + 1
 
 
-# ------------------------------------------------------------------------------------------------- the binding
-
-
 @torch.no_grad()
 def test_machines_of_both_networks_answer_and_forget_as_in_pytorch(live):
-    found = calculate(
-        live("kanerva_binding"),
-        """async (names) => {
-          const parcel = await Live.load("kanerva_binding"), items = Arithmetic.rows(parcel.tensors.triplets);
-          const { query, tell, answer } = KanervaParts, { greenCost, greenCosts } = KanervaBindingFigure;
-          return names.map((name) => {
-            const net = Live.network(parcel, name), { episodes, gammas } = tell(net, parcel.facts.ridge, items);
-            const ask = (red, blue, written = items.length) => {
-              const found = answer(net, episodes[written], query(items[red], items[blue]));
-              return { ...found, green: greenCost(found.logits, items[red]) };
-            };
-            const forgotten = [0, 1].map((i) => greenCosts(net, Kanerva.forget(net, episodes.at(-1), i), items));
-            const same = items.map((_, i) => ask(i, i));
-            return { forgotten, gammas, same, mixed: ask(3, 9), early: ask(2, 2, 7) };
-          });
-        }""",
-        [name for name, *_ in facts.BINDING],
-    )
+    script = """async (names) => {
+      const parcel = await Live.load("kanerva_binding"), items = Arithmetic.rows(parcel.tensors.triplets);
+      const { query, tell, answer } = KanervaParts, { greenCost, greenCosts } = KanervaBindingFigure;
+      return names.map((name) => {
+        const net = Live.network(parcel, name), { episodes, gammas } = tell(net, parcel.facts.ridge, items);
+        const ask = (red, blue, written = items.length) => {
+          const found = answer(net, episodes[written], query(items[red], items[blue]));
+          return { ...found, green: greenCost(found.logits, items[red]) };
+        };
+        const forgotten = [0, 1].map((i) => greenCosts(net, Kanerva.forget(net, episodes.at(-1), i), items));
+        const same = items.map((_, i) => ask(i, i));
+        return { forgotten, gammas, same, mixed: ask(3, 9), early: ask(2, 2, 7) };
+      });
+    }"""
+    found = calculate(live("kanerva_binding"), script, [name for name, *_ in facts.BINDING])
     for page, (_, _, network) in zip(found, facts.BINDING, strict=True):
         model = trained(network)
         images = tasks.evaluation("rgb", 1, facts.ITEMS, source=model.about["settings"]["source"]).images
@@ -152,40 +141,29 @@ def test_machines_of_both_networks_answer_and_forget_as_in_pytorch(live):
 
 def test_the_red_digit_decides_which_machine_answers_and_a_machine_forgets_its_own_items(live):
     box = live("kanerva_binding")
-    costs = lambda: numbers(r"(\d+) nats", " ".join(box.locator(".live-status").all_inner_texts()))  # noqa: E731
     machine = lambda: numbers(r"\b1: (\d+)\s%", box.inner_text())[1]  # noqa: E731
     assert box.locator(".live-shelf [aria-pressed='true']").inner_text() == "14", "the text starts there"
     asked = machine()
-    assert costs()[1] < costs()[0] < fixed_loss("distorted")
+    costs = numbers(r"(\d+) nats", " ".join(box.locator(".live-status").all_inner_texts()))
+    assert costs[1] < costs[0] < fixed_loss("distorted")
     choose(box, "Blue digit of", "10")  # item 11 belongs to the other machine
     assert max(asked, 100 - asked) > 90 > 10 > abs(asked - machine())
-    choose(box, "Blue digit of", "same")
-    means = {}
-    for forgotten in ("none", "0", "1"):
-        choose(box, "Forgotten by", forgotten)
-        means[forgotten] = numbers(r"Mean of all items: (\d+)", box.inner_text())
+    choose(box, "Forgotten by", "1")
     first, second = re.search(r"items of machine 1: (\d+), of machine 2: (\d+)", box.inner_text()).groups()
     assert int(second) > 4 * int(first), "what machine 2 has forgotten are its own items"
-    assert means["none"][1] < means["none"][0], "the network that divides the work binds better"
     box.get_by_label("Items written").press("Home")
     assert "(not written)" in box.inner_text()
-    assert min(costs()) > 50
-
-
-# -------------------------------------------------------------------------------------------------- the stroke
 
 
 @torch.no_grad()
 def test_twelve_pixels_move_every_item_as_in_pytorch_and_their_mirror_image_none(live):
     box = live("kanerva_stroke")
-    found = calculate(
-        box,
-        """async () => {
-          const { tensors, facts } = await Live.load("kanerva_binding"), net = Live.network({ tensors }, "balanced");
-          const { gammasOf, put } = KanervaStrokeFigure, items = Arithmetic.rows(tensors.triplets);
-          return [0, 1].map((ink) => gammasOf(net, facts.ridge, items, (red) => put(red, facts.stroke, ink)));
-        }""",
-    )
+    script = """async () => {
+      const { tensors, facts } = await Live.load("kanerva_binding"), net = Live.network({ tensors }, "balanced");
+      const { gammasOf, put } = KanervaStrokeFigure, items = Arithmetic.rows(tensors.triplets);
+      return [0, 1].map((ink) => gammasOf(net, facts.ridge, items, (red) => put(red, facts.stroke, ink)));
+    }"""
+    found = calculate(box, script)
     model, places = trained("kanerva_binding_balanced"), facts.stroke()
     assert places.sum() == 12, "the chapter speaks of twelve pixels"
     images = tasks.evaluation("rgb", 1, facts.ITEMS, source=model.about["settings"]["source"]).images
@@ -206,26 +184,20 @@ def test_twelve_pixels_move_every_item_as_in_pytorch_and_their_mirror_image_none
     assert "1 pixel changed" in said(box)
 
 
-# ------------------------------------------------------------------------------------------------- the sprites
-
-
 @torch.no_grad()
 def test_sprites_are_drawn_remembered_and_forgotten_as_in_pytorch(live):
     moved, chosen = [[3, 30], [25, 8]], facts.SHOWN[0]
-    found = calculate(
-        live("kanerva_sprites"),
-        """async (moved) => {
-          const { tensors, facts } = await Live.load("kanerva_sprites"), net = Live.network({ tensors }, "network");
-          const { drawn, tell, answer } = KanervaSpritesFigure, stamps = Arithmetic.rows(tensors.stamps).slice(0, 8);
-          const picture = (at) => drawn([stamps.slice(0, 4), stamps.slice(4)], at, facts), image = picture(moved);
-          const places = Arithmetic.rows(tensors.positions).slice(0, facts.items);
-          const images = places.map(([a, b, c, d]) => picture([[a, b], [c, d]]));
-          const episode = tell(net, facts.ridge, images), without = Kanerva.forget(net, episode, 3);
-          const [asked, less] = [episode, without].map((each) => answer(net, each, image));
-          return { images, image, asked, less, full: answer(net, episode, image, true) };
-        }""",
-        moved,
-    )
+    script = """async (moved) => {
+      const { tensors, facts } = await Live.load("kanerva_sprites"), net = Live.network({ tensors }, "network");
+      const { drawn, tell, answer } = KanervaSpritesFigure, stamps = Arithmetic.rows(tensors.stamps).slice(0, 8);
+      const picture = (at) => drawn([stamps.slice(0, 4), stamps.slice(4)], at, facts), image = picture(moved);
+      const places = Arithmetic.rows(tensors.positions).slice(0, facts.items);
+      const images = places.map(([a, b, c, d]) => picture([[a, b], [c, d]]));
+      const episode = tell(net, facts.ridge, images), without = Kanerva.forget(net, episode, 3);
+      const [asked, less] = [episode, without].map((each) => answer(net, each, image));
+      return { images, image, asked, less, full: answer(net, episode, image, true) };
+    }"""
+    found = calculate(live("kanerva_sprites"), script, moved)
     model = trained(facts.SPRITES)
     episodes = tasks.evaluation("dsprites", max(facts.SHOWN) + 1, 15)
     looks = (each[chosen] for each in (episodes.shape, episodes.scale, episodes.orientation))
@@ -244,37 +216,29 @@ def test_sprites_are_drawn_remembered_and_forgotten_as_in_pytorch(live):
     close(found["full"]["alone"], model.machine_logits(whole)[0, 0].flatten(1))
 
 
-def test_sprites_are_moved_by_keys_and_by_mouse_and_one_machine_remembers(live):
+def test_sprites_are_moved_by_keys_and_by_mouse_as_far_as_they_can_go(live):
     box = live("kanerva_sprites")
-    handle, costs = box.locator(".live-handle").first, []
+    handle = box.locator(".live-handle").first
     place = handle.get_attribute("aria-label")
     handle.press("Shift+ArrowDown")
     assert handle.get_attribute("aria-label") != place
     drag(box, handle, (2000, 0))
     assert "at 31 from the left" in handle.get_attribute("aria-label")
-    box.locator(".live-shelf button").nth(2).press("Enter")
-    for machine in ("0", "1", "2", "3", "nobody"):
-        choose(box, "Forgotten by", machine)
-        costs += numbers(r"answer costs (\d+) nats", said(box))
-    assert costs[3] > 1.5 * costs[4], "machine 4 remembers"
-    assert max(costs[:3]) < 1.1 * costs[4]
-
-
-# ------------------------------------------------------------------------------------- the choice, and the product
+    whole = numbers(r"answer costs (\d+) nats", said(box))
+    choose(box, "Forgotten by", "3")
+    assert said(box).startswith("Machine 4 has forgotten.")
+    assert numbers(r"nobody forgets, (\d+)", said(box)) == whole
 
 
 def test_choices_and_their_slopes_are_those_of_pytorch(live):
     box = live("kanerva_choice")
     ways = [(tau, through) for tau in (0.1, 1.0, 5.0) for through in (False, True)]
-    found = calculate(
-        box,
-        """async (ways) => {
-          const { tensors, facts: { p, costs, curve } } = await Live.load("kanerva_choice");
-          const noise = Arithmetic.rows(tensors.gumbel).map((g) => Array.from(g)), { draws } = KanervaChoiceFigure;
-          return ways.map((way) => [null, curve].map((each) => draws(noise, p, costs, ...way, each)));
-        }""",
-        ways,
-    )
+    script = """async (ways) => {
+      const { tensors, facts: { p, costs, curve } } = await Live.load("kanerva_choice");
+      const noise = Arithmetic.rows(tensors.gumbel).map((g) => Array.from(g)), { draws } = KanervaChoiceFigure;
+      return ways.map((way) => [null, curve].map((each) => draws(noise, p, costs, ...way, each)));
+    }"""
+    found = calculate(box, script, ways)
     gumbel, costs = facts.choice().tensors["gumbel"].double(), double(facts.COSTS)
     answers, rate = double(facts.CURVE["answers"]), facts.CURVE["rate"]
     for (tau, through), pages in zip(ways, found, strict=True):
@@ -285,9 +249,9 @@ def test_choices_and_their_slopes_are_those_of_pytorch(live):
             gamma = torch.softmax((logits + gumbel) / tau, dim=1)
             used = straight_through(gamma) if through else gamma
             (slopes,) = torch.autograd.grad(cost(used).sum(), logits)
-            close(page["used"], used.detach())
-            close(page["mean"], slopes.mean(dim=0))
-            close(page["sd"], slopes.std(dim=0))
+            close(page["used"], used.detach(), EXACT)
+            close(page["mean"], slopes.mean(dim=0), EXACT)
+            close(page["sd"], slopes.std(dim=0), EXACT)
     # A hard choice leaves the slope of a linear cost what it was, and changes that of a curved one.
     for cost in ("linear", "curved"):
         choose(box, "Cost", cost)
@@ -301,16 +265,13 @@ def test_choices_and_their_slopes_are_those_of_pytorch(live):
 def test_two_machines_answer_and_learn_as_in_the_library(live):
     cases = [((0, 3), (1, 1)), ((-1.5, 2), (0.7, 4)), ((2, 2), (1, 2))]
     cases = [(*case, times) for case in cases for times in (1, 10)]
-    pages = calculate(
-        live("kanerva_product"),
-        """(cases) => cases.map(([R, eta, times]) => {
-          const { product, mixture, normal, write } = KanervaProductFigure, x = [-2, 0, 1.3];
-          const rules = [false, true].map((shared) => write(R, [1, 1], eta, 3, times, shared));
-          const mixed = x.map((v) => mixture(v, R, eta)), first = x.map((v) => normal(v, R[0], eta[0]));
-          return { ...product(R, eta), rules, mixed, first };
-        })""",
-        cases,
-    )
+    script = """(cases) => cases.map(([R, eta, times]) => {
+      const { product, mixture, normal, write } = KanervaProductFigure, x = [-2, 0, 1.3];
+      const rules = [false, true].map((shared) => write(R, [1, 1], eta, 3, times, shared));
+      const mixed = x.map((v) => mixture(v, R, eta)), first = x.map((v) => normal(v, R[0], eta[0]));
+      return { ...product(R, eta), rules, mixed, first };
+    })"""
+    pages = calculate(live("kanerva_product"), script, cases)
     x = double([-2.0, 0.0, 1.3])
     for (means, eta, times), found in zip(cases, pages, strict=True):
         R, noise = double(means), double(eta)
@@ -330,7 +291,7 @@ def test_two_machines_answer_and_learn_as_in_the_library(live):
             close(ends["V"], state.V.flatten(), EXACT)
 
 
-def test_an_item_is_written_by_both_rules_and_a_curve_is_moved_by_keys_and_by_mouse(live):
+def test_an_item_is_written_by_both_rules_and_an_answer_is_moved_by_keys_and_by_mouse(live):
     box = live("kanerva_product")
     press(box, "Write the item")
     assert "machines at 1.50 and 3.00, the paper’s rule at 0.75 and 3.75." in said(box)
@@ -339,9 +300,7 @@ def test_an_item_is_written_by_both_rules_and_a_curve_is_moved_by_keys_and_by_mo
         first.press("Shift+ArrowRight")
     assert first.get_attribute("aria-valuenow") == "3.00"
     assert "The two rules agree." in said(box)
-    box.get_by_label("Noise of machine 2").press("End")
-    assert "Weights 1.00 and 0.00" in said(box)
-    press(box, "Put everything back")
-    assert "Weights 0.50 and 0.50; the product answers 1.50. Nothing is written" in said(box)
     drag(box, second, (box.locator("svg[role='group']").bounding_box()["width"] / 380 * 360 / 11, 0))
     assert float(second.get_attribute("aria-valuenow")) == pytest.approx(4, abs=0.1)
+    press(box, "Put everything back")
+    assert "Weights 0.50 and 0.50; the product answers 1.50. Nothing is written" in said(box)

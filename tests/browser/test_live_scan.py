@@ -32,25 +32,19 @@ def right(box, button: str) -> bool:
     return said(box).startswith("The network is correct")
 
 
-# -------------------------------------------------------------------------------------------- numbers
-
-
 @torch.no_grad()
 def test_attention_and_logits_are_those_of_pytorch_for_dax_as_well(live):
     """*dax* is a word of random numbers that means *jump*."""
-    vector, *answers = calculate(
-        live("scan_attention"),
-        """async (commands) => {
-          const parcel = await Live.load("scan"), { facts } = parcel, words = [...facts.words, "dax"];
-          const [own, ...others] = facts.networks.map((name) => Live.network(parcel, name));
-          const net = Scan.withDax(own, facts.words, Arithmetic.uniform(5));
-          const ask = (net, facts, verb) =>
-            commands.map((text) => Scan.ask(net, facts, text.replaceAll("jump", verb)));
-          const plain = [own, ...others].map((each) => ask(each, facts, "jump"));
-          return [Arithmetic.rows(net["word.weight"]).at(-1), ask(net, { ...facts, words }, "dax"), ...plain];
-        }""",
-        COMMANDS,
-    )
+    script = """async (commands) => {
+      const parcel = await Live.load("scan"), { facts } = parcel, words = [...facts.words, "dax"];
+      const [own, ...others] = facts.networks.map((name) => Live.network(parcel, name));
+      const net = Scan.withDax(own, facts.words, Arithmetic.uniform(5));
+      const ask = (net, facts, verb) =>
+        commands.map((text) => Scan.ask(net, facts, text.replaceAll("jump", verb)));
+      const plain = [own, ...others].map((each) => ask(each, facts, "jump"));
+      return [Arithmetic.rows(net["word.weight"]).at(-1), ask(net, { ...facts, words }, "dax"), ...plain];
+    }"""
+    vector, *answers = calculate(live("scan_attention"), script, COMMANDS)
     assert abs(torch.tensor(vector).std() - 1) < 0.4
     dax = deepcopy(trained(NETWORKS[0]))
     dax.word.weight[WORD_IDS["jump"]] = torch.tensor(vector)
@@ -65,17 +59,13 @@ def test_attention_and_logits_are_those_of_pytorch_for_dax_as_well(live):
 @torch.no_grad()
 def test_the_network_on_the_way_is_that_of_pytorch(live):
     ways = [(share, goals) for share in (0, 0.35, 1) for goals in (["look"], ["walk", "look", "run"])]
-    found = calculate(
-        live("scan_way"),
-        """async (commands, ways) => {
-          const { facts: { words, actions }, ...parcel } = await Live.load("scan_way");
-          const net = Live.network(parcel, "gru_attention"), end = actions.indexOf("<EOS>");
-          return ways.map((way) => commands
-            .map((text) => Scan.decode(net, Scan.vectors(net, words, text.split(" "), ...way), end, 50)));
-        }""",
-        COMMANDS,
-        ways,
-    )
+    script = """async (commands, ways) => {
+      const { facts: { words, actions }, ...parcel } = await Live.load("scan_way");
+      const net = Live.network(parcel, "gru_attention"), end = actions.indexOf("<EOS>");
+      return ways.map((way) => commands
+        .map((text) => Scan.decode(net, Scan.vectors(net, words, text.split(" "), ...way), end, 50)));
+    }"""
+    found = calculate(live("scan_way"), script, COMMANDS, ways)
     for (share, goals), answers in zip(ways, found, strict=True):
         model = deepcopy(trained("gru_attention"))
         rows = model.word.weight
@@ -106,17 +96,13 @@ def test_the_grammar_is_the_librarys(live):
         *nonsense,
     ]
     held = [*sorted(set(split.train))[::211], "jump", *split.test[::211]]
+    script = """(known, some, begun, held) => {
+      const { actionsOf, steps, next, held: told } = Scan.commands;
+      const asked = [[known, Scan.derive], [some, actionsOf], [some, steps], [begun, next], [held, told]];
+      return asked.map(([texts, ask]) => texts.map((text) => ask(text.split(" ").filter(Boolean))));
+    }"""
     derived, actions, steps, can_follow, told = calculate(
-        live("scan_commands"),
-        """(known, some, begun, held) => {
-          const { actionsOf, steps, next, held: told } = Scan.commands;
-          const asked = [[known, Scan.derive], [some, actionsOf], [some, steps], [begun, next], [held, told]];
-          return asked.map(([texts, ask]) => texts.map((text) => ask(text.split(" ").filter(Boolean))));
-        }""",
-        known + nonsense,
-        some,
-        begun,
-        held,
+        live("scan_commands"), script, known + nonsense, some, begun, held
     )
     ours = [[{"action": action, "at": at} for action, at in derive(command)] for command in known]
     assert derived == ours + [None] * len(nonsense)
@@ -125,9 +111,6 @@ def test_the_grammar_is_the_librarys(live):
     assert [set(words) for words in can_follow] == [following.get(text, set()) for text in begun]
     assert [each.startswith("In training") for each in told] == [text in split.train for text in held]
     assert [each.startswith("Held back") for each in told] == [text not in split.train for text in held]
-
-
-# ---------------------------------------------------------------------------------- two streams, and attention
 
 
 def test_streams_receive_two_commands_and_say_what_is_none(live):
@@ -165,9 +148,6 @@ def test_networks_fail_each_in_its_way_and_walk_or_a_meaning_cures_the_second(li
     assert not box.locator("[aria-pressed='true']", has_text="<SOS>").count(), "others keep their meanings"
     ask(box, Command="walk after dax around left")
     assert {right(box, "Another dax") for _ in range(12)} == {True, False}
-
-
-# ----------------------------------------------------------------- a command of one's own, and jump's way to look
 
 
 def test_a_command_is_built_by_buttons_and_typed(live):

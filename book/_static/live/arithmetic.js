@@ -73,7 +73,11 @@
     return y;
   }
 
+  /** The whole numbers from one to before another. */
+  const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
+
   const sigmoid = (v) => 1 / (1 + Math.exp(-v));
+  const softplus = (v) => Math.max(v, 0) + Math.log1p(Math.exp(-Math.abs(v)));
   const relu = (x) => x.map((v) => Math.max(0, v));
   const add = (a, b) => a.map((v, i) => v + b[i]);
   const sum = (values) => values.reduce((total, v) => total + v, 0);
@@ -132,6 +136,6 @@
   }
 
   window.Arithmetic = {
-    unpack, affine, linear, convolution, sigmoid, relu, add, sum, dot, argmax, softmax, mix, join, rows, lstm, uniform,
+    unpack, affine, linear, convolution, range, sigmoid, softplus, relu, add, sum, dot, argmax, softmax, mix, join, rows, lstm, uniform,
   };
 })();

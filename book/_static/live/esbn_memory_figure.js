@@ -2,10 +2,9 @@
 (function () {
   "use strict";
   const { element, slider, set, button, status, scroller, figure } = Live;
-  const { argmax, softmax } = Arithmetic;
+  const { argmax, range, softmax } = Arithmetic;
   const { STEPS, percent, bar, shown, place, strip } = ESBN;
   const FIRST = 100; // number of the first problem: the chapter's; the others are drawn
-  const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
   const QUESTION = "Which choice completes row 2? Choose, or step through the network.";
 
   function start(box, parcel, weights) {

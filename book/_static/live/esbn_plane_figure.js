@@ -2,11 +2,10 @@
 (function () {
   "use strict";
   const { element, choice, button, status, network, draggable, under, figure } = Live;
-  const { add, argmax, rows, softmax } = Arithmetic;
+  const { add, argmax, range, rows, softmax } = Arithmetic;
   const { ROW, ASKED, STEPS, place } = ESBN;
   const FIRST = 300; // number of the problem before the first
   const WIDTH = 340, HEIGHT = 260, MARGIN = 16, APART = 22; // APART: between numbers, and from them to keys
-  const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
   const GROUPS = { "the rows": range(0, ASKED), "row 1": range(0, ROW) };
   const ROLES = [
     { name: "first", title: "row 1", shape: (r) => `m${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0z` },

@@ -2,9 +2,7 @@
    is its places and its value; z_i is the answer to query i. */
 (function () {
   "use strict";
-  const { linear, add, sum } = Arithmetic;
-
-  const softplus = (v) => (v > 20 ? v : Math.log1p(Math.exp(v)));
+  const { linear, add, sum, range, softplus } = Arithmetic;
 
   /** tanh's approximation of GELU. */
   const gelu = (x) => x.map((v) => 0.5 * v * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (v + 0.044715 * v * v * v))));
@@ -40,19 +38,18 @@
     return (d) => (known[d] ??= softplus(-a) - softplus(d / b - a));
   }
 
-  const upTo = (n) => Array.from({ length: n }, (_, i) => i + 1);
   const empty = ({ layers }) => ({ places: [], layers: Array.from({ length: layers }, () => ({ k: [], v: [] })) });
 
   /** Take in observation j: what each layer keeps of its tokens joins `kept`. */
   function observe(model, kept, y, j) {
-    const places = model.relational ? upTo(j - 1).map((i) => [i, j]) : [[j]];
+    const places = model.relational ? range(1, j).map((i) => [i, j]) : [[j]];
     const values = model.relational ? places.map(([i]) => y[j - 1] - y[i - 1]) : [y[j - 1]];
     pass(model, kept, places, values, true);
   }
 
   /** The answers to the queries about place `following`; nothing of a query is kept. `seen`: see `attentionTo`. */
   function ask(model, kept, following, seen) {
-    const places = model.relational ? upTo(following).map((i) => [i, following]) : [[following]];
+    const places = model.relational ? range(1, following + 1).map((i) => [i, following]) : [[following]];
     return pass(model, kept, places, places.map(() => 0), false, seen);
   }
 

@@ -5,7 +5,7 @@
   const { CURVES, goOn } = Extrapolation;
   const MOST = 16, SLICE = 12, USUAL = [-2.5, 2.5];  // points; ms of work at a time; from where to where a drawing reaches
 
-  const places = (from, count) => Array.from({ length: count }, (_, i) => from + i);
+  const { range: places } = Arithmetic;
   const set = (made, attributes) => { for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value); };
 
   /** 1, 2 or 5 times a power of ten, the next one above. */
@@ -25,7 +25,7 @@
 
   /** Ready curves by name: {title, y, truth}, truth for the steps to come as well. */
   function curves({ smooth, observed, steps }) {
-    const made = ([name, { title, f }]) => [name, { title, y: places(1, observed).map(f), truth: places(1, observed + steps).map(f) }];
+    const made = ([name, { title, f }]) => [name, { title, y: places(1, observed + 1).map(f), truth: places(1, observed + steps + 1).map(f) }];
     const own = { title: "a random smooth curve", y: smooth.y.slice(0, observed), truth: smooth.truth };
     return Object.fromEntries([...Object.entries(CURVES).map(made), ["smooth", own]]);
   }
@@ -93,13 +93,13 @@
 
     function axes(low, high, across) {
       const { left, top, bottom, right, x, y, F, begun } = scale, step = round((high - low) / 8), first = Math.ceil(low / step - 1e-9);
-      const ticks = places(first, Math.floor(high / step + 1e-9) - first + 1).map((count) => step * count), border = x(begun + 0.5);
+      const ticks = places(first, Math.floor(high / step + 1e-9) + 1).map((count) => step * count), border = x(begun + 0.5);
       const number = (v) => String(Number(v.toPrecision(3))).replace("-", "−");
       return [
         element("rect", { class: "live-given", x: left, y: top, width: border - left, height: bottom - top }),
         ...ticks.map((v) => element("line", { class: "live-rule", x1: left, x2: right, y1: y(v), y2: y(v) })),
         ...ticks.map((v) => text(left - 5, y(v) + 4, number(v), { "text-anchor": "end" })),
-        ...places(1, begun + steps).filter((i) => i % (across < 20 ? 4 : 2) === 0).map((i) => text(x(i), bottom + 14, String(i))),
+        ...places(1, begun + steps + 1).filter((i) => i % (across < 20 ? 4 : 2) === 0).map((i) => text(x(i), bottom + 14, String(i))),
         text((left + border) / 2, bottom + 32, F ? `${F} points` : border - left < 200 ? "your points" : "your points: drag them, or draw"),
         text((border + right) / 2, bottom + 32, F ? "draw how it goes on" : "how it goes on"),
       ];

@@ -3,7 +3,7 @@
    eta_i the noise, gamma_i the weight, psi_i the prior's variance. Nothing is changed: to write makes a new memory. */
 (function () {
   "use strict";
-  const { linear, convolution, relu, join, sum, dot } = Arithmetic;
+  const { linear, convolution, relu, softplus, join, sum, dot } = Arithmetic;
   const EPSILON = 2 ** -52, PRECISION = 64, LEAST_NOISE = 1e-3;
 
   // ------------------------------------------------------------------------------------------------------ memory
@@ -137,8 +137,6 @@
   /** The logits of a code's pixels, by transposed convolutions to pictures of `size` pixels a side. */
   const deconvolve = (net, z, size = 28) => [4, 2, 1].reduce((x, share, i) =>
     transposed(net[`decoder.convs.${i}.weight`], net[`decoder.convs.${i}.bias`].data, relu(x), Math.ceil(size / share)), linear(net, "decoder.maps", Float32Array.from(z)));
-
-  const softplus = (v) => Math.max(v, 0) + Math.log1p(Math.exp(-Math.abs(v)));
 
   /** gamma_i in proportion to 1 / eta_i^2. */
   function weightsOf(eta) {

@@ -15,7 +15,7 @@
   /** The words that can come next; none if these words begin no command. */
   function next(words) {
     const joint = words.findIndex((word) => JOINTS.includes(word)), phrase = words.slice(joint + 1), last = phrase.at(-1);
-    if (joint >= 0 && !actionsOf(words.slice(0, joint))) return [];
+    if ((joint >= 0 && !actionsOf(words.slice(0, joint))) || phrase.some((word) => JOINTS.includes(word))) return [];
     if (!phrase.length) return VERBS;
     if (MANNERS.includes(last)) return actionsOf([...phrase, "left"]) ? DIRECTIONS : [];
     if (phrase.length === 1 && last === "turn") return [...MANNERS, ...DIRECTIONS];
