@@ -14,7 +14,7 @@ BOOK = Path(__file__).parents[2] / "_build" / "html"
 MATHJAX = BOOK / "_static" / "vendor" / "mathjax" / "tex-mml-chtml.js"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"]
-DESK = {"width": 1280, "height": 900}
+DESK, LOCAL = {"width": 1280, "height": 900}, ("file:", "data:", "blob:")
 
 
 def pages() -> list[str]:
@@ -39,10 +39,8 @@ def book() -> Path:
 def browser(book: Path) -> Iterator:
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None or not MATHJAX.exists():
-        lacking = (
-            "MathJax is not beside it, for want of npm" if path else f"none of {', '.join(NAMES)} is here"
-        )
-        reason = f"the book was NOT read by a browser: {lacking}"
+        lacking = "npm, which brings MathJax" if path else ", ".join(NAMES)
+        reason = f"the book was NOT read by a browser, for want of {lacking}"
         (pytest.fail if os.environ.get("MINI_LIB_REQUIRE_BROWSER") else pytest.skip)(reason)
     from playwright.sync_api import sync_playwright
 
@@ -62,7 +60,7 @@ def open_page(browser, book) -> Iterator:
         page.complaints = []
         page.on("console", lambda message: message.type == "error" and page.complaints.append(message.text))
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on("request", lambda each: local(each.url) or page.complaints.append(each.url))
+        page.on("request", lambda each: each.url.startswith(LOCAL) or page.complaints.append(each.url))
         opened.append(page)
         page.goto(f"{book.as_uri()}/{name}")
         return page
@@ -72,10 +70,6 @@ def open_page(browser, book) -> Iterator:
     for page in opened:
         page.close()
     assert not complaints
-
-
-def local(url: str) -> bool:
-    return url.startswith(("file:", "data:", "blob:"))
 
 
 @pytest.fixture(scope="module")

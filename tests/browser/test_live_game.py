@@ -63,7 +63,7 @@ def test_networks_answer_as_in_pytorch_and_ten_problems_are_scored_and_summed_up
 
 
 def test_the_problem_is_there_before_the_networks(live):
-    box, held = live("game", color_scheme="light"), []
+    box, held = live("game", color_scheme="light"), []  # a page of its own
     box.page.route(re.compile(r"parcel-esbn(_lstm)?\.js"), lambda route: held.append(route))
     box.page.reload(wait_until="commit")
     choice(box, 4).click()

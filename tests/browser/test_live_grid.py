@@ -7,7 +7,7 @@ import torch
 
 from mini_lib.grid.runs import Settings, build
 
-from .reader import press, said
+from .reader import close, press, said
 
 pytestmark = pytest.mark.browser
 SETTINGS = {"task": "distribution_of_three", "m": 95, "lr": 1e-3, "updates": 1}
@@ -43,11 +43,8 @@ def test_the_relation_of_an_untrained_network_is_that_of_pytorch(live):
             share.press("ArrowRight")
         relations.select_option(relation)
         expected = related(run.model.core, z, relation, steps * 0.05)
-        rows = box.locator("tbody tr").evaluate_all(
-            "all => all.map((row) => [...row.querySelectorAll('td[title]')].map((c) => Number(c.title)))"
-        )
-        for i, row in enumerate(rows):
-            assert row == pytest.approx(expected[i, : i + 1].tolist(), abs=1e-3)
+        shown = box.locator("tbody td[title]").evaluate_all("all => all.map((cell) => Number(cell.title))")
+        close(shown, expected[torch.ones_like(expected).tril() > 0])
         equal = (expected * (ids[:, None] == ids)).sum(dim=1)[1:].mean().item()
         found[relation, steps] = int(said(box).split(" %")[0])
         assert found[relation, steps] == pytest.approx(100 * equal, abs=0.6)
