@@ -135,6 +135,7 @@ def test_figures_follow_the_theme(open_page):
 def test_the_book_is_searched_from_the_disk(open_page):
     page = open_page("search.html?q=relational+attention")
     page.wait_for_selector("#search-results li a[href='book/glossary.html']")
+    page.close()
     page.complaints.clear()  # summaries of what is found may not be fetched from a disk
 
 
