@@ -108,7 +108,10 @@ def make_plan(jobs: Iterable[Job], cells: Iterable[Cell], store: Records, second
     ):
         lacking = {
             purpose: [
-                job for digest in dict.fromkeys(hashes) for job in by_hash[digest] if number[job.key] < wanted
+                job
+                for digest in dict.fromkeys(hashes)
+                for job in by_hash[digest]
+                if job.key in left and number[job.key] < wanted
             ]
             for purpose, hashes in purposes.items()
         }
