@@ -283,42 +283,24 @@ def lock_folder(folder: Path) -> "FileLock":
 def keep_runs(
     runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records", chosen: list[Cell]
 ) -> tuple[int, int]:
-    """Put each finished run on record as it comes, and say so; how many came, and how many finished.
-
-    RecordConflict after the last run, if some are on record by now with other results; each is printed at once.
-    """
+    """Put each finished run on record as it comes, and say so; how many came, and how many finished."""
     from mini_lib.hashing import settings_hash
-    from mini_lib.reproduction.comparison import counted
-    from mini_lib.reproduction.records import RecordConflict, record_of
+    from mini_lib.reproduction.records import record_of
 
     filled = {cell.hash: cell for cell in reversed(chosen)}  # the first entry with these settings
-    begun = finished = conflicts = 0
-    for job, run in runs:
-        begun += 1
+    begun = finished = 0
+    for begun, (job, run) in enumerate(runs, start=1):
         cell = filled[settings_hash(job.settings)]
         name = f"{cell.id}, seed {job.seed}"
         if not run.finished:
             print(f"stopped    {name} after {run.updates} updates; the same command goes on from there")
             continue
-        try:
-            store.add(record := record_of(run, cell, job.seed), cell.file)
-        except RecordConflict as conflict:
-            conflicts += 1
-            print(f"mini-lib: {name}: {conflict}", file=sys.stderr, flush=True)
-            continue
+        store.add(record := record_of(run, cell, job.seed), cell.file)
         finished += 1
-        outcome = outcome_of(record, cell.metric)
-        print(f"{finished:4}/{total} {name}: {outcome} ({run.seconds:.0f} s)", flush=True)
-    if conflicts:
-        raise RecordConflict(f"{counted(conflicts, 'run')} on record with other results; all others are kept")
+        value = record["metrics"].get(cell.metric, math.nan)
+        result = "DIVERGED" if record["diverged"] else f"{cell.metric} {value:.4g}"
+        print(f"{finished:4}/{total} {name}: {result} ({run.seconds:.0f} s)", flush=True)
     return begun, finished
-
-
-def outcome_of(record: dict, metric: str) -> str:
-    """A run's result by one of its metrics, such as "test_accuracy 99.6", or "DIVERGED"."""
-    if record["diverged"]:
-        return "DIVERGED"
-    return f"{metric} {record['metrics'][metric]:.4g}" if metric in record["metrics"] else f"no {metric}"
 
 
 def unfinished(chosen: list[Cell], store: "Records", seeds: int | None) -> list["Job"]:
