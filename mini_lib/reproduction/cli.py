@@ -231,11 +231,7 @@ def reproduce(
             at_a_time = (workers or default_workers()) if where.type == "cpu" else 1
             words, train = describe(where), partial(launch, workers=workers)
         else:
-            address = None if ray == LOCAL else ray
-            if dry_run and address is None:
-                machines = cluster.here(workers)
-            else:
-                machines = ending.enter_context(cluster.connected(address, workers))
+            machines = ending.enter_context(cluster.connected(None if ray == LOCAL else ray, workers))
             where, train = machines.device(device), cluster.over_cluster
             at_a_time, words = machines.workers(where), str(machines)
         check_precision(precision, where)
@@ -289,7 +285,8 @@ def keep_runs(
 
     filled = {cell.hash: cell for cell in reversed(chosen)}  # the first entry with these settings
     begun = finished = 0
-    for begun, (job, run) in enumerate(runs, start=1):
+    for job, run in runs:
+        begun += 1
         cell = filled[settings_hash(job.settings)]
         name = f"{cell.id}, seed {job.seed}"
         if not run.finished:

@@ -77,11 +77,6 @@ def load_ray() -> ModuleType:
     return ray
 
 
-def here(workers: int | None = None) -> Cluster:
-    """What a cluster would have that `connected` starts on this machine; none is started."""
-    return Cluster(workers or default_workers(), torch.cuda.device_count())
-
-
 @contextmanager
 def connected(address: str | None = None, workers: int | None = None) -> Iterator[Cluster]:
     """Connect to the cluster at an address, or start one on this machine with so many workers (one a core).
@@ -92,7 +87,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
     ray = load_ray()
     how = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
-        how |= {"address": "local", "num_cpus": here(workers).cpus, "include_dashboard": False}
+        how |= {"address": "local", "num_cpus": workers or default_workers(), "include_dashboard": False}
         how |= {"object_store_memory": OBJECT_STORE}
     elif workers is None:
         how |= {"address": address, "runtime_env": {"py_modules": [str(PACKAGE)]}}
