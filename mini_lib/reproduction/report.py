@@ -103,15 +103,9 @@ def entries(cells: Iterable[Cell], records: Records, every: bool) -> str:
     shown = [cell for cell in cells if every or not cell.interpretation]
     parts = []
     for table, own in by_table(shown).items():
-        rows = [
-            (
-                cell.row,
-                cell.column,
-                short_name(cell.variant),
-                f"{len(records.of(cell.hash))} of {cell.runs}",
-            )
-            for cell in own
-        ]
+        runs = [f"{len(records.of(cell.hash))} of {cell.runs}" for cell in own]
+        names = [(cell.row, cell.column, short_name(cell.variant)) for cell in own]
+        rows = [(*name, made) for name, made in zip(names, runs, strict=True)]
         parts.append(f"{table}\n{in_columns(('row', 'column', 'variant', 'runs'), rows, right=['runs'])}")
     return "\n\n".join([*parts, *_left_out(len(cells) - len(shown))])
 
@@ -144,22 +138,22 @@ def listing(comparisons: Iterable[Comparison], every: bool) -> str:
 
 
 def _comparison_table(own: list[Comparison]) -> str:
-    """A line an entry; of the variants of one the first alone has its name."""
-    has_paper = any(each.paper for each in own)
-    has_variants = any(each.cell.variant for each in own)
-    head = ["row", "column", *["variant"] * has_variants, *["paper"] * has_paper, "ours"]
-    head += [*["difference"] * has_paper, "runs", *["verdict"] * has_paper]
+    """A line an entry, in those columns that say something here."""
+    head = ("row", "column", "variant", "paper", "ours", "difference", "runs", "verdict")
     rows, before = [], ""
     for each in own:
-        cell, is_papers = each.cell, each.is_printed
-        word = "not compared" if not_compared(cell.table) else each.verdict
-        row = ["", ""] if cell.place == before else [cell.row, cell.column]
-        row += [short_name(cell.variant)] * has_variants
+        cell = each.cell
+        names = ("", "") if cell.place == before else (cell.row, cell.column)
         before = cell.place
-        row += [(each.paper if is_papers else "")] * has_paper + [each.ours.rounded()]
-        row += [_signed(each.difference) if is_papers and each.difference else ""] * has_paper
-        row += [each.runs if each.ours.n or is_papers else "0"]
-        rows.append([*row, *[word if is_papers else ""] * has_paper])
+        paper = difference = word = ""
+        if each.is_printed:
+            paper, difference = str(each.paper), _signed(each.difference) if each.difference else ""
+            word = "not compared" if not_compared(cell.table) else each.verdict
+        runs = each.runs if each.ours.n or paper else "0"
+        ours = each.ours.rounded()
+        rows.append((*names, short_name(cell.variant), paper, ours, difference, runs, word))
+    told = [number for number, values in enumerate(zip(*rows, strict=True)) if any(values)]
+    head, *rows = ([line[number] for number in told] for line in (head, *rows))
     return in_columns(head, rows, right=("paper", "ours", "difference", "runs"))
 
 
