@@ -20,11 +20,12 @@ from filelock import FileLock
 from mini_lib import __main__
 from mini_lib.errors import INTERRUPTED, CorruptFileError
 from mini_lib.esbn.runs import paper_settings
-from mini_lib.reproduction import Cell, Records, cells, cli, launch, plan, records
+from mini_lib.reproduction import Cell, Records, cells, cli, compare, launch, plan, records, report
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.judgement import WORDS
 from mini_lib.reproduction.tables import load_json
 from mini_lib.training import TrainingStack, train
+from reproduction.samples import FILE, cell, record
 
 CELL = ("esbn.table9", "--row", "ESBN + TCN", "--column", "m=98")
 REPRODUCE = ("reproduce", *CELL, "--device", "cpu")
@@ -151,6 +152,16 @@ def test_entries_are_listed_with_their_runs_and_compared_with_the_papers_numbers
     assert "2 numbers: 2 not run (fewer than 3 runs)." in out
 
 
+def test_ours_is_shown_with_its_difference_from_the_papers_number(tmp_path):
+    store = Records(tmp_path)
+    for seed in (1, 2, 3):
+        store.add(record(seed, accuracy=50.0 + seed), FILE)
+    said = report.listing(compare([cell()], store), False)
+    (line,) = (line for line in said.splitlines() if line.startswith("ESBN + TCN"))
+    assert re.split(r" {2,}", line)[1:4] == ["m=95", "99.7 ± 0.1", "52.00 ± 0.58"]
+    assert re.split(r" {2,}", line)[4:] == ["-47.7 ± 2.4", "3/10", "not reproduced"]
+
+
 def test_variants_are_shown_by_name_by_all_or_by_id(run):
     _, out, _ = run("compare", "scan.table1")
     assert "--all shows 17 variants more." in out
@@ -253,14 +264,14 @@ def test_merge_takes_records_over_once_into_the_files_of_their_entries(run, smal
 def test_reproduce_records_each_run_says_so_and_leaves_no_checkpoint(made):
     folder, said = made
     for line in (folder / "esbn.table9.jsonl").read_text().splitlines():
-        record = json.loads(line)
-        assert (record["updates"], record["scale"], record["data"]) == (2, "paper", "rendered")
-        assert record["provenance"]["device"].startswith("cpu: ")
-        alone = esbn.build(record["settings"], record["seed"])
+        found = json.loads(line)
+        assert (found["updates"], found["scale"], found["data"]) == (2, "paper", "rendered")
+        assert found["provenance"]["device"].startswith("cpu: ")
+        alone = esbn.build(found["settings"], found["seed"])
         (again,) = train([alone])
-        assert record["key"] == alone.key
-        assert record["curve"]["loss"][0] == pytest.approx(again.curve["loss"][0], rel=1e-4)
-        result = f"m=98, seed {record['seed']}: test_accuracy {record['metrics']['test_accuracy']:.4g} "
+        assert found["key"] == alone.key
+        assert found["curve"]["loss"][0] == pytest.approx(again.curve["loss"][0], rel=1e-4)
+        result = f"m=98, seed {found['seed']}: test_accuracy {found['metrics']['test_accuracy']:.4g} "
         assert result in said
     assert on_record(folder) == [1, 2]
     assert said.endswith("2 runs finished, 0 left\n")
