@@ -15,8 +15,8 @@ from mini_lib.reproduction.tables import caption, error_kind, not_compared, tabl
 
 WIDEST = 100
 DIFFERENCE = (
-    "Difference: ours less the paper's, ± half of its 95 % interval. Not reproduced: 0 is outside, by more than half a "
-    "point or 5 %. Reproduced: it is not, and half of the interval is at most 8 points or 25 %. Else unclear."
+    "Difference: ours less the paper's, ± half of its 95 % interval. Not reproduced: 0 is outside, by more than "
+    "half a point or 5 %. Reproduced: it is not, and half of the interval is at most 8 points or 25 %. Else unclear."
 )
 LATEX = {
     r"\times": "x",
