@@ -1,7 +1,5 @@
 """Trainings over cores and in stacks: what fails, dies or is stopped costs nothing that was done."""
 
-import builtins
-import io
 import os
 import signal
 import threading
@@ -14,7 +12,7 @@ import torch
 
 from mini_lib.reproduction import launch as launching
 from mini_lib.reproduction.esbn.cells import build
-from mini_lib.reproduction.launch import JobsFailed, default_workers, launch, stacks
+from mini_lib.reproduction.launch import JobsFailed, launch, stacks
 from mini_lib.training import Run, TrainingStack, train
 from reproduction.samples import job
 
@@ -43,18 +41,6 @@ def stems(folder):
 
 
 # ------------------------------------------------------------------------------------------ over cores
-
-
-def test_a_container_with_a_quota_has_as_many_workers_as_it_allows(monkeypatch):
-    opened = builtins.open
-    files = {"/sys/fs/cgroup/cpu.max": "150000 100000"}
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(64)), raising=False)
-    monkeypatch.setattr(os.path, "exists", lambda path: str(path) in files)
-    monkeypatch.setattr(
-        builtins, "open", lambda path, *how: io.StringIO(files[path]) if path in files else opened(path, *how)
-    )
-    assert default_workers() == 2
 
 
 def test_after_the_deadline_nothing_starts(tmp_path):
