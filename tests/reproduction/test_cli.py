@@ -457,7 +457,7 @@ def test_an_interrupt_while_the_command_begins_says_the_same_line(monkeypatch, c
 
 def test_data_exits_with_1_where_a_file_is_damaged(run, monkeypatch):
     for status, code in (("differs", 0), ("damaged", 1)):
-        monkeypatch.setattr(datasets, "verify", lambda: [("scan/a", status, "why")])  # noqa: B023
+        monkeypatch.setattr(datasets, "verify", lambda status=status: [("scan/a", status, "why")])
         assert run("data")[0] == code
 
 

@@ -117,18 +117,15 @@ def test_an_address_where_nothing_listens_is_told_at_once():
 
 
 class FakeRay(ModuleType):
-    """Has so many machines: their tasks begin at once, end when Ray is asked again, and are deaf to cancelling."""
+    """Has so many machines: their tasks begin at once, end when Ray is asked again, and are deaf to canceling."""
 
-    class RayError(Exception):
-        pass
+    RayError = type("RayError", (Exception,), {})
+    TaskCancelledError = type("TaskCancelledError", (RayError,), {})
 
-    class TaskCancelledError(RayError):
-        pass
-
-    def __init__(self, machines, lost=()):
+    def __init__(self, machines, lost=None):
         super().__init__("ray")
         self.exceptions, self.machines, self.lost = self, machines, lost
-        self.tasks, self.cancelled, self.asked = [], set(), 0
+        self.tasks, self.canceled, self.ending = [], set(), set()
 
     def remote(self, **resources):
         def start(jobs, *rest):
@@ -138,23 +135,21 @@ class FakeRay(ModuleType):
         return lambda function: SimpleNamespace(remote=start)
 
     def wait(self, waiting, timeout):
-        self.asked += 1
-        ended = [
-            task for task in waiting if task in self.cancelled or (self.asked > 1 and task < self.machines)
-        ]
-        assert ended or self.asked == 1, "it waits for what never begins"
-        return ended, [task for task in waiting if task not in ended]
+        ended = [task for task in waiting if task in self.canceled | self.ending]
+        assert ended or not self.ending, "it waits for what never begins"
+        self.ending = set(range(self.machines))
+        return ended, []
 
     def get(self, task):
-        if task in self.cancelled:
+        if task in self.canceled:
             raise self.TaskCancelledError
-        if self.tasks[task].seed in self.lost:
+        if self.tasks[task].seed == self.lost:
             raise self.RayError("its machine is gone")
         return [SimpleNamespace(key=self.tasks[task].key, finished=False)], []
 
     def cancel(self, task):
         if task >= self.machines:
-            self.cancelled.add(task)
+            self.canceled.add(task)
 
 
 def seeds_of(ray, monkeypatch, folder, deadline):
@@ -165,17 +160,17 @@ def seeds_of(ray, monkeypatch, folder, deadline):
     yield from (made.seed for made, _ in runs)
 
 
-def test_what_has_not_begun_at_the_deadline_is_cancelled_and_what_runs_is_waited_for(tmp_path, monkeypatch):
+def test_what_has_not_begun_at_the_deadline_is_canceled_and_what_runs_is_waited_for(tmp_path, monkeypatch):
     ray = FakeRay(machines=1)
     assert list(seeds_of(ray, monkeypatch, tmp_path, time.time() - 1)) == [1]
-    assert ray.cancelled == {1, 2}
+    assert ray.canceled == {1, 2}
 
 
 def test_a_run_whose_machine_is_gone_is_named_and_the_others_are_kept(tmp_path, monkeypatch):
-    ray, kept = FakeRay(3, lost=[2]), []
+    ray, kept = FakeRay(machines=3, lost=2), []
     with pytest.raises(JobsFailed, match=r"1 of 3 runs failed:\n.*seed 2: its machine is gone$"):
         kept.extend(seeds_of(ray, monkeypatch, tmp_path, time.time() + 99))
-    assert (kept, ray.cancelled) == ([1, 3], set())
+    assert (kept, ray.canceled) == ([1, 3], set())
 
 
 def test_a_worker_gives_back_runs_without_weights_and_names_what_failed(tmp_path):
