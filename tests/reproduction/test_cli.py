@@ -139,7 +139,7 @@ def test_list_counts_the_numbers_of_each_table_by_the_four_words(run):
     _, out, _ = run("list")
     head = next(line for line in out.splitlines() if line.startswith("esbn "))
     assert re.split(r" {2,}", head) == ["esbn", "numbers", *WORDS]
-    listed = set(re.findall(r"^(\w+\.\w+)  ", out, re.MULTILINE))
+    listed = set(re.findall(r"^(\w+\.\w+)(?:  |$)", out, re.MULTILINE))
     assert listed == {cell.table for cell in cli.all_cells()}
 
 

@@ -174,8 +174,9 @@ def test_stacks_stop_at_the_deadline_and_resume_from_their_checkpoints(tmp_path,
     monkeypatch.undo()
     ended = list(in_stacks(jobs, tmp_path))
     assert [(j.key, run.finished, run.updates) for j, run in ended] == [(j.key, True, 3) for j in jobs]
-    (alone,) = train([jobs[1].build(jobs[1].settings, 2)])
-    assert ended[1][1].curve["loss"] == pytest.approx(alone.curve["loss"], rel=1e-4)
+    pair = train([each.build(each.settings, each.seed) for each in jobs[:2]], stacked=True)
+    for (_, resumed), uninterrupted in zip(ended, pair, strict=False):
+        assert resumed.curve["loss"] == pytest.approx(uninterrupted.curve["loss"], rel=1e-4)
 
 
 def test_a_stack_that_does_not_fit_is_halved_and_its_networks_are_made_afresh(tmp_path, monkeypatch, capsys):
