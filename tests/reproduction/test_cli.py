@@ -19,13 +19,12 @@ from filelock import FileLock
 
 from mini_lib import __main__, datasets
 from mini_lib.errors import INTERRUPTED, CorruptFileError
-from mini_lib.esbn.runs import paper_settings
 from mini_lib.reproduction import Cell, Records, cells, cli, compare, launch, plan, records, report
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.judgement import WORDS
 from mini_lib.reproduction.tables import load_json
 from mini_lib.training import TrainingStack, train
-from reproduction.samples import FILE, cell, record
+from reproduction.samples import FILE, cell, record, small_settings
 
 CELL = ("esbn.table9", "--row", "ESBN + TCN", "--column", "m=98")
 REPRODUCE = ("reproduce", *CELL, "--device", "cpu")
@@ -71,11 +70,8 @@ def run(monkeypatch, capsys, tmp_path):
 def small_cells():
     """Table 9 with two entries of small networks, which are trained in this process, as workers start slowly."""
     small = tuple(
-        Cell("esbn.table9", row, "m=98", settings.to_dict(), 10, file="esbn.table9")
-        for row, model in (("ESBN + TCN", "esbn"), ("LSTM + TCN", "lstm"))
-        for settings in [
-            paper_settings("same_different", 98, model, epochs=2, options={"hidden": 32}, test_size=32)
-        ]
+        Cell("esbn.table9", row, "m=98", small_settings(tcn=tcn), 10, file="esbn.table9")
+        for row, tcn in (("ESBN + TCN", True), ("LSTM + TCN", False))
     )
 
     def train_here(jobs, checkpoints, deadline, workers, progress):
@@ -261,7 +257,7 @@ def test_reproduce_records_each_run_says_so_and_leaves_no_checkpoint(made):
     folder, said = made
     for line in (folder / "esbn.table9.jsonl").read_text().splitlines():
         found = json.loads(line)
-        assert (found["updates"], found["scale"], found["data"]) == (2, "paper", "rendered")
+        assert (found["updates"], found["scale"], found["data"]) == (3, "paper", "rendered")
         assert found["provenance"]["device"].startswith("cpu: ")
         alone = esbn.build(found["settings"], found["seed"])
         (again,) = train([alone])
