@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import shlex
 import signal
 import sys
 import time
@@ -216,13 +215,10 @@ def reproduce(
     if not (variant or "/" in what):
         chosen = [cell for cell in chosen if not cell.variant]
     store = Records(records)
-    check_folder(store.folder, "records", make=not dry_run)
     checkpoints = checkpoints or (Path("checkpoints") if records is None else records / "checkpoints")
     jobs = unfinished(chosen, store, seeds)
     if not jobs:
-        command = ["mini-lib", "compare", *([] if what == "all" else [what])]
-        command += ["--records", str(records)] if records else []
-        print(f"nothing to train: all of it is on record in {store.folder}; `{shlex.join(command)}` shows it")
+        print(f"nothing to train: all of it is on record in {store.folder}; `mini-lib compare` shows it")
         return
     with ExitStack() as ending:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's end is an interrupt too
@@ -236,6 +232,7 @@ def reproduce(
             at_a_time, words = machines.workers(where), str(machines)
         check_precision(precision, where)
         if not dry_run:
+            check_folder(store.folder, "records")
             check_folder(checkpoints, "checkpoints")
             for left in checkpoints.glob("*.pt"):
                 if left.stem in store:  # its run was killed between its record and this
@@ -252,12 +249,7 @@ def reproduce(
         ordered = [job for step in steps for job in step.jobs]
         runs = train(ordered, device=where, checkpoints=checkpoints, deadline=deadline, precision=precision)
         ending.enter_context(closing(runs))
-        begun, finished = keep_runs(runs, len(jobs), store, chosen)
-    if not begun:
-        print(
-            f"the budget of {budget} was over before a training could begin (starting alone took "
-            f"{time.time() - _began:.0f} s); give it more. What was stopped before is kept"
-        )
+        finished = keep_runs(runs, len(jobs), store, chosen)
     print(f"{counted(finished, 'run')} finished, {len(jobs) - finished} left")
 
 
@@ -276,17 +268,14 @@ def lock_folder(folder: Path) -> "FileLock":
     return lock
 
 
-def keep_runs(
-    runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records", chosen: list[Cell]
-) -> tuple[int, int]:
-    """Put each finished run on record as it comes, and say so; how many came, and how many finished."""
+def keep_runs(runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records", chosen: list[Cell]) -> int:
+    """Put each finished run on record as it comes, and say so; how many finished."""
     from mini_lib.hashing import settings_hash
     from mini_lib.reproduction.records import record_of
 
     filled = {cell.hash: cell for cell in reversed(chosen)}  # the first entry with these settings
-    begun = finished = 0
+    finished = 0
     for job, run in runs:
-        begun += 1
         cell = filled[settings_hash(job.settings)]
         name = f"{cell.id}, seed {job.seed}"
         if not run.finished:
@@ -297,7 +286,7 @@ def keep_runs(
         value = record["metrics"].get(cell.metric, math.nan)
         result = "DIVERGED" if record["diverged"] else f"{cell.metric} {value:.4g}"
         print(f"{finished:4}/{total} {name}: {result} ({run.seconds:.0f} s)", flush=True)
-    return begun, finished
+    return finished
 
 
 def unfinished(chosen: list[Cell], store: "Records", seeds: int | None) -> list["Job"]:

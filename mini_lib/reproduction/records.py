@@ -199,13 +199,11 @@ def is_new(record: dict, known: dict[str, dict], where: Path) -> bool:
     return record["key"] not in known
 
 
-def check_folder(folder: Path, what: str, make: bool = True) -> None:
-    """Raise OSError now, rather than after hours of training, if nothing can be written to a folder for `what`."""
+def check_folder(folder: Path, what: str) -> None:
+    """Make a folder for `what`; OSError now, rather than after hours of training, if nothing can be written there."""
     try:
-        if make:
-            folder.mkdir(parents=True, exist_ok=True)
-        there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-        tempfile.TemporaryFile(dir=there).close()
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise OSError(f"cannot write {what} to {folder} ({error}); name another with --{what}") from error
 
