@@ -200,7 +200,7 @@ def is_new(record: dict, known: dict[str, dict], where: Path) -> bool:
 
 
 def check_folder(folder: Path, what: str) -> None:
-    """Make a folder for `what`; OSError now, rather than after hours of training, if nothing can be written there."""
+    """Make a folder for `what`; OSError now, rather than after hours of training, if it cannot be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
