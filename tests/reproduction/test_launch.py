@@ -59,7 +59,7 @@ def worker(tmp_path, monkeypatch):
         ours, theirs = Pipe()
         for each in jobs:
             ours.send(each)
-        thread = threading.Thread(target=launching._work, args=(theirs, tmp_path, deadline))
+        thread = threading.Thread(target=launching._work, args=(theirs, tmp_path, deadline), daemon=True)
         thread.start()
         begun.append((thread, ours))
         return thread, ours, handlers
@@ -67,15 +67,17 @@ def worker(tmp_path, monkeypatch):
     yield work
     for thread, ours in begun:
         ours.close()
-        thread.join(60)
+        thread.join(30)
 
 
 def told(pipe):
     """What a worker tells of a job, after the numbers of updates, and how many there were."""
     updates = 0
-    while isinstance(answer := pipe.recv(), int):
+    while pipe.poll(30):
+        if not isinstance(answer := pipe.recv(), int):
+            return answer, updates
         updates += answer
-    return answer, updates
+    raise AssertionError("it tells nothing")
 
 
 def test_a_worker_trains_job_after_job_and_tells_its_updates_and_what_failed(worker, tmp_path):
@@ -104,7 +106,7 @@ def test_a_worker_ends_with_a_checkpoint_when(why, worker, tmp_path):
         pipe.close()
     else:
         handlers[signal.SIGTERM](signal.SIGTERM, None)
-    thread.join(60)
+    thread.join(30)
     assert not thread.is_alive()
     assert stems(tmp_path) == [endless.key]
 
