@@ -234,9 +234,9 @@ def reproduce(
         if not dry_run:
             check_folder(store.folder, "records")
             check_folder(checkpoints, "checkpoints")
-            for left in checkpoints.glob("*.pt"):
-                if left.stem in store:  # its run was killed between its record and this
-                    left.unlink(missing_ok=True)
+            for path in checkpoints.glob("*.pt"):
+                if path.stem in store:  # its run was killed between its record and this
+                    path.unlink(missing_ok=True)
             ending.callback(lock_folder(store.folder).release)
             code_version()  # of the code that runs now, since commits may follow meanwhile
         print(f"{counted(len(jobs), 'run')} to make on {words}; records go to {store.folder}")
