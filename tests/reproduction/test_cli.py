@@ -282,6 +282,21 @@ def test_what_is_on_record_is_not_trained_again_except_into_another_folder(run, 
     assert again == first
 
 
+def test_a_stopped_run_is_not_recorded_and_comes_out_as_if_it_had_not_been_stopped(run, small, monkeypatch):
+    command = (*REPRODUCE, "--seeds", 1, "--records", "records")
+    with monkeypatch.context() as patch:
+        asked = iter([False, False])  # before it is built and before it is trained
+        patch.setattr(launch, "past", lambda deadline: next(asked, True))
+        out = run(*command)[1]
+    assert "seed 1 after 1 updates; the same command goes on from there" in out
+    assert out.endswith("0 runs finished, 1 left\n")
+    assert on_record("records") == []
+    run(*command)
+    (found,) = Records("records")
+    (alone,) = train([esbn.build(found["settings"], 1)])
+    assert found["curve"]["loss"] == pytest.approx(alone.curve["loss"], rel=1e-4)
+
+
 def test_a_checkpoint_of_a_run_on_record_goes_and_others_stay(run, small, made, tmp_path):
     records = shutil.copytree(made[0], tmp_path / "records")
     checkpoints = tmp_path / "checkpoints"
