@@ -24,7 +24,7 @@ from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.judgement import WORDS
 from mini_lib.reproduction.tables import load_json
 from mini_lib.training import TrainingStack, train
-from reproduction.samples import FILE, cell, record, small_settings
+from reproduction.samples import FILE, cell, job, record, small_settings
 
 CELL = ("esbn.table9", "--row", "ESBN + TCN", "--column", "m=98")
 REPRODUCE = ("reproduce", *CELL, "--device", "cpu")
@@ -295,6 +295,19 @@ def test_a_stopped_run_is_not_recorded_and_comes_out_as_if_it_had_not_been_stopp
     (found,) = Records("records")
     (alone,) = train([esbn.build(found["settings"], 1)])
     assert found["curve"]["loss"] == pytest.approx(alone.curve["loss"], rel=1e-4)
+
+
+def test_a_run_that_fills_two_entries_is_recorded_as_the_first_says(tmp_path):
+    each = job(1)
+    files = {"": "esbn.table9", "tutorial": "esbn.table11"}
+    entries = [
+        Cell("esbn.table9", "RN", "m=98", each.settings, 10, file=file, variant=variant)
+        for variant, file in files.items()
+    ]
+    (run,) = train([each.build(each.settings, 1)])
+    assert cli.keep_runs([(each, run)], 1, Records(tmp_path), entries) == 1
+    (found,) = records.read_records(tmp_path / "esbn.table9.jsonl")
+    assert (found["key"], found["scale"]) == (each.key, "paper")
 
 
 def test_a_checkpoint_of_a_run_on_record_goes_and_others_stay(run, small, made, tmp_path):
