@@ -24,12 +24,11 @@ from mini_lib.functions.tasks import KINDS, STEPS, evaluation_curves
 from mini_lib.functions.transformer import MODELS
 from mini_lib.training import TrainingStack, train
 
-CPU = torch.device("cpu")
-
 
 def small(model, form="default", **changes):
     """Few points, few curves, a small network."""
     options = {"dim": 8, "layers": 2, "heads": 2, "scale": 0.05} | options_of(model, form)
+    options |= changes.pop("options", {})
     sizes = {"observed": 4, "epochs": 2, "batch_size": 5, "test_curves": 6, "lr": 1e-2}
     return Settings(model, **(sizes | {"options": options, "prefixes": form != "no mask"} | changes))
 
@@ -99,10 +98,10 @@ def test_the_loss_of_a_run_is_that_of_its_network_and_the_score_is_of_the_last_v
 def test_a_stack_trains_as_each_network_alone(model, form):
     settings = small(model, form)
     pair = [build(settings, seed) for seed in (1, 2)]
-    stack = TrainingStack(pair, CPU, stacked=True)
+    stack = TrainingStack(pair, torch.device("cpu"), stacked=True)
     together = torch.stack([stack.step(stack.batch(update))[0] for update in range(3)])
     for seed in (1, 2):
-        alone = TrainingStack([build(settings, seed)], CPU, stacked=False)
+        alone = TrainingStack([build(settings, seed)], torch.device("cpu"), stacked=False)
         losses = torch.cat([alone.step(alone.batch(update))[0] for update in range(3)])
         torch.testing.assert_close(together[:, seed - 1], losses, rtol=1e-4, atol=0)
 
@@ -134,7 +133,7 @@ def test_resumed_equals_uninterrupted(model, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_training_lowers_the_error(model):
-    (run,) = train([build(small(model, epochs=1, batch_size=16), 1)])
+    (run,) = train([build(small(model, epochs=1, batch_size=16, options={"dim": 16}), 1)])
     losses = run.curve["loss"]
     assert sum(losses[-3:]) < 0.7 * sum(losses[:3])
 
