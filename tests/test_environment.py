@@ -20,7 +20,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 # Installed beside the pinned ones: the installer, the project, and what a CUDA build of torch brings along.
 UNPINNED = re.compile(r"pip|wheel|setuptools|mini-lib|triton|nvidia-.*|cuda-.*|appnope|colorama|pywin.*")
-PINS = dict(re.findall(r"^([\w.-]+)==([\w.]+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
+LINES = re.findall(r"^([\w.-]+)==([\w.]+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+PINS = {canonicalize_name(name): version for name, version in LINES}
 
 
 def direct(*extras: str) -> list[Requirement]:
@@ -41,7 +42,8 @@ def test_conda_environment_names_the_same_versions():
     """Conda writes one equals sign, its pip section two; python and pip themselves are no dependencies."""
     entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     lines = [line for entry in entries for line in (entry["pip"] if isinstance(entry, dict) else [entry])]
-    conda = dict(re.split("=+", line) for line in lines if not re.match(r"-e |pip$|python=", line))
+    pairs = [re.split("=+", line) for line in lines if not re.match(r"-e |pip$|python=", line)]
+    conda = {canonicalize_name(name): version for name, version in pairs}
     names = {canonicalize_name(requirement.name) for requirement in direct("dev")}
     assert conda == {{"torch": "pytorch"}.get(name, name): PINS[name] for name in names}
 
@@ -49,9 +51,7 @@ def test_conda_environment_names_the_same_versions():
 def test_what_is_installed_is_what_the_constraints_say():
     if (Path(sys.prefix) / "conda-meta").is_dir():
         pytest.skip("a conda environment: only its direct dependencies are pinned")
-    own = [
-        folder for folder in sys.path if "_vendor" not in folder
-    ]  # setuptools brings copies, once imported
+    own = [folder for folder in sys.path if "_vendor" not in folder]  # which setuptools brings along
     found = {canonicalize_name(d.metadata["Name"]): d.version for d in metadata.distributions(path=own)}
     public = {name: version.partition("+")[0] for name, version in found.items()}
     assert not {item for item in public.items() - PINS.items() if not UNPINNED.fullmatch(item[0])}
