@@ -25,7 +25,7 @@ FEW = {"esbn": {"task": "same_different", "tcn": False}, "kanerva": {"items": 2}
 def changed(name: str, options: dict | None = None, **changes) -> dict:
     """The settings of a tiny network with other ones, or other options."""
     settings = TINY[name] | FEW.get(TINY[name]["paper"], {}) | changes
-    return settings | {"options": settings["options"] | options} if options else settings
+    return settings | {"options": settings.get("options", {}) | options} if options else settings
 
 
 def grid(task: str, model: str, **changes) -> dict:

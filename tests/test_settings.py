@@ -79,7 +79,7 @@ def test_what_equals_its_frozen_default_is_left_out_and_comes_back():
 
 @given(
     size=st.integers(1, 9).map(np.int64),
-    rate=st.none() | st.integers(1, 3) | st.floats(0.1, 1, width=16).map(np.float32),
+    rate=st.none() | st.integers(1, 3) | st.floats(0.125, 1, width=16).map(np.float32),
     options=st.fixed_dictionaries({}, optional={"rate": st.integers(1, 3), "hidden": st.integers(1, 9)}),
     checks=st.lists(st.integers(1, 5).map(np.int64)),
 )
