@@ -76,17 +76,15 @@ def _last_picture(cell: dict) -> tuple[bytes, str]:
 
 def _side_by_side(panels: list[bytes]) -> bytes:
     """Panels as one PNG, in one row, or two to a row if there are four or more."""
-    if len(panels) == 1:
-        return panels[0]
     images = [Image.open(io.BytesIO(each)).convert("RGBA") for each in panels]
     columns = len(images) if len(images) < 4 else 2
     rows = [images[start : start + columns] for start in range(0, len(images), columns)]
-    wide = max(sum(each.width for each in row) + GAP * (len(row) - 1) for row in rows)
-    high = sum(max(each.height for each in row) for row in rows) + GAP * (len(rows) - 1)
-    whole = Image.new("RGBA", (wide, high))
+    wide = max(sum(each.width + GAP for each in row) for row in rows) - GAP
+    heights = [max(each.height for each in row) for row in rows]
+    whole = Image.new("RGBA", (wide, sum(heights) + GAP * (len(rows) - 1)))
     top = 0
-    for row in rows:
-        left, height = 0, max(each.height for each in row)
+    for row, height in zip(rows, heights, strict=True):
+        left = 0
         for each in row:
             whole.paste(each, (left, top + (height - each.height) // 2))
             left += each.width + GAP
@@ -111,7 +109,8 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
         " drawings are ours.",
     ]
     for title, ledger in ledgers:
-        drawn, cards, rows = {}, [], figure_rows(ledger)
+        rows = figure_rows(ledger)
+        drawn: dict[str, Drawn] = {}
         for path in sorted((root / "notebooks" / ledger.paper).glob("*.ipynb")):
             more = drawn_in(path, str(path.relative_to(root)))
             if twice := drawn.keys() & more.keys():
@@ -121,12 +120,13 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
         for row in rows:
             if each := drawn.get(tag_of(row)):
                 cells.setdefault((each.page, each.place), []).append(row)
-        shown = [(drawn[tag_of(of_cell[0])], of_cell) for of_cell in cells.values()]
+        shown = [(drawn[tag_of(own[0])], own) for own in cells.values()]
         shown += [(each, []) for tag, each in drawn.items() if tag.startswith(OWN)]
-        for each, of_cell in shown:
+        cards = []
+        for each, own in shown:
             name = f"gallery/{ledger.paper}-{each.tag}.png"
             (folder / name).write_bytes(_small(each.picture))
-            cards.append(_card(of_cell, each, name))
+            cards.append(_card(own, each, name))
         if cards:
             parts += [f"## {title}", "::::{div} gallery", *cards, "::::"]
         if undrawn := [f"- {row.number}. {row.what} {row.undrawn}" for row in rows if row.undrawn]:

@@ -62,7 +62,9 @@ class Layout(NamedTuple):
 def layout(paper: str) -> Layout:
     """The layout of a paper's page."""
     read = tomllib.loads(TEMPLATES.joinpath(f"{paper}.toml").read_text(encoding="utf-8"))
-    groups = [Group(**group | {"lines": [Item(**line) for line in group["lines"]]}) for group in read["group"]]
+    groups = [
+        Group(**group | {"lines": [Item(**line) for line in group["lines"]]}) for group in read["group"]
+    ]
     return Layout(groups, read["columns"], read["chapters"], read.get("networks", {}), read["told"])
 
 
