@@ -124,7 +124,7 @@ def prove(monkeypatch):
 
 
 def test_checks_that_refuse_wrong_answers_pass_and_the_others_are_told(prove, monkeypatch):
-    for function, given, expected in (
+    for function, passed, expected in (
         (lambda *given: given[-1], (1, 2), 2),
         (lambda rows: ~rows, torch.tensor([True]), torch.tensor([False])),
         (lambda words: {"a": set(words)}, ["b"], {"a": {"b"}}),
@@ -132,7 +132,7 @@ def test_checks_that_refuse_wrong_answers_pass_and_the_others_are_told(prove, mo
         (lambda n: iter([n]), 1, [1]),
         (lambda n: n, 1, positive),
     ):
-        prove(function, [(given, expected)], 1e-5)
+        prove(function, [(passed, expected)], 1e-5)
     for cases, atol, answer in (
         ({1: None}, 1e-5, "answers_none"),
         ({1: lambda result: None}, 1e-5, "answers_nonsense"),
