@@ -45,6 +45,7 @@ def positive(result):
         (lambda n: (each for each in range(n)), {3: [0, 1, 2], 0: []}),
         (lambda n: None, {1: None}),
         (lambda n: {"a": [n, "b"]}, {1: {"a": [1, "b"]}}),
+        (lambda n: 1e6 + 1, {1: 1e6 + 0.5}),  # equal in its last digits
         (lambda network: layer(2), [(layer(1), layer(2))]),
         (lambda n: n, {1: positive, 2: positive}),
         (lambda rng: torch.rand(1, generator=rng), 2 * [(torch.Generator().manual_seed(1), [0.75763154])]),
@@ -54,48 +55,38 @@ def test_a_right_answer_passes_in_whatever_type_its_numbers_are_kept(function, c
     assert verdict(function, cases) == RIGHT
 
 
+def test_the_tolerance_is_absolute():
+    assert [verdict(lambda n: n, {80.4: 80.1}, atol) == RIGHT for atol in (0.5, 0.2)] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("function", "cases", "said"),
     [
         (unwritten, {1: 1}, "○ Not written yet."),
-        (layer(1), {1: 1}, "✗ Give the function itself, without parentheses."),
         (lambda n: 1 / 0, {1: 1}, "✗ Your code stopped: ZeroDivisionError: division by zero"),
         (lambda n: None, {1: 1}, f"{NOT_YET}your function returned None; return something."),
-        (lambda n: 1, {1: 1, 2: 4}, f"{NOT_YET}for 2 it should be 4; yours gives 1."),
-        (lambda: 2 / 3, {(): 2}, f"{NOT_YET}it should be 2; yours gives 0.666667."),
         (lambda a, b: a, {(1, 2): 2}, f"{NOT_YET}for (1, 2) it should be 2; yours gives 1."),
-        (lambda n: [1, 2], {1: {1, 2}}, f"{NOT_YET}for 1 it should be {{1, 2}}; yours gives [1, 2]."),
         (lambda n: [1, 2], {1: [1]}, f"{NOT_YET}for 1 the shape should be [1]; yours is [2]."),
         (lambda n: "ab", {1: ["a", "b"]}, f"{NOT_YET}for 1 it should be ['a', 'b']; yours gives 'ab'."),
-        (lambda n: ["a"], {1: ["a", "b"]}, f"{NOT_YET}for 1 there should be 2 values; yours has 1: ['a']."),
         (lambda n: ["a", "c"], {1: ["a", "b"]}, f"{NOT_YET}for 1 at 1 it should be 'b'; yours gives 'c'."),
-        (lambda n: {"b": 1}, {1: {"a": 1}}, f"{NOT_YET}for 1 the keys should be ['a']; yours is {{'b': 1}}."),
         (
             lambda network, _: network,
             [((layer(1), "x" * 90), layer(2))],
             f"{NOT_YET}at 'bias' it should be [2.0]; yours gives [1.0].",
         ),
         (lambda n: -n, {1: positive}, f"{NOT_YET}return a positive number."),
-        (lambda n: "a", {1: positive}, "✗ Your answer has a form that cannot be compared: TypeError"),
-        (lambda n: 80.7, {1: 80.1}, f"{NOT_YET}for 1 it should be 80.1; yours gives 80.7."),
+        (lambda n: 80.4, {1: 80.1}, f"{NOT_YET}for 1 it should be 80.1; yours gives 80.4."),
     ],
 )
 def test_what_is_missing_is_said(function, cases, said, capsys):
-    exercises.check(function, cases, atol=0.5)
+    exercises.check(function, cases)
     assert capsys.readouterr().out.startswith(said)
-
-
-def test_the_tolerance_is_absolute():
-    assert verdict(lambda n: 80.4, {1: 80.1}, atol=0.5) == RIGHT
-    assert verdict(lambda n: 80.4, {1: 80.1}) != RIGHT
-    assert verdict(lambda n: 1e6 + 1, {1: 1e6 + 0.5}) == RIGHT  # and relative in the last digits
 
 
 @pytest.mark.parametrize(
     ("given", "change"),
     [
         ([1, 2], lambda given: given.append(3)),
-        ({"a": [1]}, lambda given: given["a"].append(1)),
         (np.zeros(2), lambda given: given.fill(1)),
         (torch.zeros(2), lambda given: given.add_(1)),
         (layer(1), lambda given: given.bias.data.add_(1e-4)),

@@ -92,12 +92,6 @@ def test_a_card_has_its_picture_its_finding_and_a_link_to_its_cell(chapter, tmp_
     assert all(f"- {row.number}. {row.what} {row.undrawn}" in page for row in lacking)
 
 
-def test_what_is_no_figure_of_the_paper_says_what_is_drawn_and_what_differs():
-    row = ledger.Row("Results, error", "A formula.", "", "", drawn="A curve.", differs="Ours.")
-    card = gallery._card([row], gallery.Drawn("p.ipynb", "figure-9", 1, b"", "So it is."), "p.png")
-    assert ">A curve.</a>**\n\n*Ours.*\n\n<p>So it is.</p>\n" in card
-
-
 @pytest.mark.parametrize("book", [book for _, book in LEDGERS], ids=lambda book: book.paper)
 def test_every_figure_or_panel_of_a_paper_is_drawn_by_one_cell_or_its_lack_explained(book):
     paths = (ROOT / "notebooks" / book.paper).glob("*.ipynb")

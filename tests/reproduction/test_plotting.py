@@ -8,7 +8,6 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 from mini_lib.esbn.runs import MODELS
@@ -102,43 +101,3 @@ def test_a_dark_page_shows_a_picture_as_it_is_and_ink_turned(shown, values):
     assert title[:, 2].min() > 0.8  # still blue,
     assert title[:, :2].min() > 0.4  # but light
     assert (bright[:20, :, 3] > 0.9).sum() == len(title) > 0
-
-
-def test_a_dark_page_keeps_the_scale_of_a_picture_with_it(shown):
-    fig, ax = plotting.figure(size=(3, 3))
-    fig.colorbar(ax.imshow(RED_AND_BLUE[..., 0], cmap="gray", vmin=0, vmax=1), ax=ax)
-    scale = fig.axes[1]
-    plotting.show(fig, FINDING)
-    (_, turned) = pictures(shown[0])[1]
-    box, (height, width) = scale.get_position(), turned.shape[:2]
-    low, high = (
-        turned[round(height * (1 - y)), round(width * (box.x0 + box.x1) / 2), 0]
-        for y in (box.y0 + 0.03, box.y1 - 0.03)
-    )
-    assert low < 0.15 < 0.85 < high
-
-
-def test_labels_are_dark_enough_to_read():
-    assert plotting.legible("#0072B2") == mpl.colors.to_rgb("#0072B2")
-    assert 0.4 < max(plotting.legible("#b0b0b0")) < 0.47  # #767676 has a contrast of 4.54
-
-
-def test_seeds_are_dots_about_their_mean_and_a_reported_number_has_its_error_each_way():
-    _, ax = plotting.figure()
-    plotting.seed_dots(ax, 0, [], color="#0072B2")
-    plotting.seed_dots(ax, 2, torch.tensor([1.0, 2.0, 6.0]), color="#0072B2", spread=0.1, bar=0.4)
-    plotting.paper_mark(ax, 1, 50, 3)
-    dots, bar, error = ax.lines[0], *ax.collections
-    assert dots.get_xdata() == pytest.approx([1.9, 2.0, 2.1])
-    assert dots.get_ydata().tolist() == [1, 2, 6]
-    assert bar.get_segments()[0].ravel() == pytest.approx([1.6, 3, 2.4, 3])
-    assert error.get_segments()[0].tolist() == [[1, 47], [1, 53]]
-
-
-def test_a_heat_map_has_its_first_row_on_top_and_prints_what_is_not_zero():
-    _, ax = plotting.figure()
-    image = plotting.heat_map(ax, [[0.0, 0.4, 10.0], [0.6, 5.0, 7.0]], ["a", "b"], [1, 2, 3])
-    printed = {text.get_position(): text.get_text() for text in ax.texts}
-    assert printed == {(2, 0): "10", (0, 1): "1", (1, 1): "5", (2, 1): "7"}
-    assert image.get_clim() == (0, 10)
-    assert ax.yaxis_inverted()
