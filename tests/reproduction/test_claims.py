@@ -10,14 +10,7 @@ from mini_lib.reproduction import Cell, Claim, Measured, judge, load_claims
 from mini_lib.reproduction.cells import PAPERS, TUTORIAL, cells_of
 from mini_lib.reproduction.claims import by_claim, claim_counts, judge_all, level_mean, updates_to
 from mini_lib.reproduction.comparison import Comparison
-from mini_lib.reproduction.judgement import (
-    NOT_REPRODUCED,
-    NOT_RUN,
-    REPRODUCED,
-    UNCLEAR,
-    Mean,
-    judge_rule,
-)
+from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, REPRODUCED, UNCLEAR, Mean, judge_rule
 from mini_lib.reproduction.tables import _tables, printed
 
 IN_THE_TEXT = {"scan.table2/Sequential semantics/Simple": 99.3}  # printed beside the table, without an error

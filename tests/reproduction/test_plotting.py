@@ -101,3 +101,8 @@ def test_a_dark_page_shows_a_picture_as_it_is_and_ink_turned(shown, values):
     assert title[:, 2].min() > 0.8  # still blue,
     assert title[:, :2].min() > 0.4  # but light
     assert (bright[:20, :, 3] > 0.9).sum() == len(title) > 0
+
+
+def test_labels_are_dark_enough_to_read():
+    assert plotting.legible("#0072B2") == mpl.colors.to_rgb("#0072B2")
+    assert 0.4 < max(plotting.legible("#b0b0b0")) < 0.47  # #767676 has a contrast of 4.54
