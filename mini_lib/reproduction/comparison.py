@@ -24,7 +24,7 @@ from mini_lib.reproduction.tables import Printed, error_kind, has_numbers, not_c
 
 @dataclass(frozen=True)
 class Measured:
-    """Our runs of an entry; mean and error are over those that finished, since a diverged run has no metrics."""
+    """Our runs of an entry; a diverged one has no metrics, so mean and error are over those that finished."""
 
     values: tuple[float, ...]  #: the metric of each finished run, by seed.
     diverged: int = 0  #: runs that did not finish because their loss stopped being a number.
