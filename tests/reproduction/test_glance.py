@@ -98,13 +98,15 @@ def test_numbers_of_a_group_are_on_one_axis():
         ((2.6, 2.6, 2.6), (13.4, 13.5, 13.6), [0, 14]),
         ((20, 20, 20), (20, 20, 20), [20, 25]),
         ((-1, -1, -2), (0, 0, 1), [-2, 1]),
-        ((20, 30, math.inf), (45, 45, 45), [0, 50]),  # one never reaches its level
     ],
 )
 def test_an_axis_is_cut_where_two_networks_differ_little(one, two, axis):
-    line = stated(one, two)
-    assert ends(line.strip) == axis
-    assert all(EDGE <= place <= WIDTH - EDGE for place in places(line.strip))
+    assert ends(stated(one, two).strip) == axis
+
+
+def test_a_run_that_never_reaches_a_level_is_at_the_end_of_the_axis():
+    assert glance._ends([20, 30, 45, math.inf]) == (0, 50)
+    assert places(strip(50.0, [[25.0, math.inf]])) == [WIDTH / 2, WIDTH - EDGE]
 
 
 @pytest.mark.parametrize(
