@@ -23,7 +23,7 @@ def store(tmp_path):
 def test_an_entry_is_filled_by_runs_of_its_settings_and_size(store):
     store.add(record(11, 50.0, scale="tutorial"), FILE)
     entries = [cell(), cell("esbn.table15", "ESBN", "m=95"), cell(variant="tutorial"), cell(m=85)]
-    one, elsewhere, small, other = compare(entries, store)
+    one, small, other, elsewhere = compare(entries, store)  # those of a place together
     assert (one.ours.values, one.verdict, one.runs) == ((99.5, 99.75, 100.0), REPRODUCED, "3/10")
     assert elsewhere.ours == one.ours
     assert small.ours.values == (50.0,)
