@@ -117,6 +117,8 @@ def test_a_claim_that_a_control_on_the_same_table_contradicts_is_not_reproduced(
     first, second = judge(compared, [claim(), other])
     assert (first.verdict, second.verdict) == (word, NOT_REPRODUCED)
     assert ("our control on the same table is not reproduced: C2" in first.detail) == (word == NOT_REPRODUCED)
+    first, *_ = judge([made_up(A, HIGH), made_up(B, LOW, TUTORIAL)], [claim(), other])
+    assert first.verdict == REPRODUCED  # the control failed at another size
 
 
 @pytest.mark.parametrize(("values", "word"), [(HIGH, REPRODUCED), (LOW, UNCLEAR)])
