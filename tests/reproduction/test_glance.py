@@ -66,6 +66,7 @@ def test_chance_is_that_of_the_task():
 def test_a_dot_is_where_its_run_is_and_the_reported_interval_about_its_mean():
     drawn = strip(100.0, [[0.0, 100.0], [50.0]], (50.0, 10.0), {25.0: "chance"}, ticks=(50.0,))
     assert places(drawn) == [EDGE, WIDTH - EDGE, WIDTH / 2]
+    assert places(strip(60.0, [[50.0]], low=40.0)) == [WIDTH / 2]
     assert drawn.count("ring") == 1  # the second set
     assert 'M74.8 7H105.2"' in drawn
     assert "M52.0 1V30" in drawn
