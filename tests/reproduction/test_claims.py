@@ -135,13 +135,6 @@ def test_a_claim_is_not_reproduced_by_runs_of_which_some_diverged(values, word):
     assert found.detail.endswith(f"; 2 of {len(values) + 2} runs diverged")
 
 
-def test_a_table_that_rests_on_something_of_ours_decides_no_claim():
-    table = "functions.table2/relational transformer/lin"
-    (found,) = judge([made_up(table, HIGH)], [claim(cells=[table])])
-    assert found.verdict == NOT_RUN
-    assert "first query" in found.detail
-
-
 def curve(scores):
     return {"update": [10 * i + 1 for i in range(len(scores))], "score": scores, "loss": scores}
 

@@ -43,15 +43,6 @@ def test_diverged_runs_count_have_no_part_in_the_mean_and_reproduce_nothing(stor
     assert each.verdict == UNCLEAR
 
 
-def test_runs_that_all_diverged_are_not_run_until_there_are_three(tmp_path):
-    store = Records(tmp_path)
-    words = []
-    for seed in (1, 2, 3):
-        store.add(record(seed, diverged=True), FILE)
-        words.append(compare([cell()], store)[0].verdict)
-    assert words == [NOT_RUN, NOT_RUN, "not reproduced"]
-
-
 def test_only_a_reported_numbers_own_entry_counts_and_variants_follow_it(store):
     compared = compare(
         [cell(column="m=85", m=85), cell(), cell(column="m=85", variant="other images")], store
@@ -74,9 +65,7 @@ def test_entries_are_narrowed_by_name(store):
     [
         ((77.0, 78.0, 79.0), "SD", "78.0 ± 1.0"),
         ((77.0, 78.0, 79.0), "SEM", "78.00 ± 0.58"),
-        ((10.0, 60.0, 110.0), "SD", "60 ± 50"),
         ((0.00061, 0.00061, 0.00075), "SEM", "0.000657 ± 0.000047"),
-        ((100.0,) * 3, "SEM", "100"),
         ((98.12345,), "SEM", "98.12"),
         ((), "SEM", ""),
     ],

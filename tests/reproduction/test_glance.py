@@ -51,16 +51,13 @@ def places(svg, axis="cx"):
         (number(24.8, 25.39, 25.4, 25.41), NOT_REPRODUCED, "both at chance, 0.6 points apart"),
         (number(24.8, 27.0, 27.1, 26.9), NOT_REPRODUCED, "2.2 points higher; luck explains 0.2"),
         (number(28.0, 25.0, 25.1, 24.9), NOT_REPRODUCED, "3 points lower; luck explains 0.2"),
+        (number(51, 50.0, 50.1, 49.9, task="rmts"), NOT_REPRODUCED, "both at chance, 1 point apart"),
+        (number(51, 50.0, 50.1, 49.9), NOT_REPRODUCED, "1 point lower; luck explains 0.2"),
         (number(80), NOT_RUN, ""),
     ],
 )
 def test_a_verdict_has_next_to_it_how_far_apart_the_numbers_are_and_what_luck_explains(each, verdict, words):
     assert (each.verdict, glance.beside(each)) == (verdict, words)
-
-
-def test_chance_is_that_of_the_task():
-    found = [glance.chance(number(9, task=task)) for task in ("rmts", "identity_rules", "")]
-    assert found == [50, 25, None]
 
 
 def test_a_dot_is_where_its_run_is_and_the_reported_interval_about_its_mean():
