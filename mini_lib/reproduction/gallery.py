@@ -33,7 +33,7 @@ class Drawn:
     page: str  #: the notebook, as a path from the repository's root.
     tag: str  #: of the cell.
     place: int  #: of the cell in the notebook.
-    picture: bytes  #: PNG.
+    picture: Image.Image
     finding: str  #: what it shows, as HTML.
 
 
@@ -65,7 +65,7 @@ def drawn_in(path: Path, page: str) -> dict[str, Drawn]:
     return found
 
 
-def _last_picture(cell: dict) -> tuple[bytes, str]:
+def _last_picture(cell: dict) -> tuple[Image.Image, str]:
     """The figure that a cell shows last, its panels side by side, and the finding beneath it."""
     for output in reversed(cell["outputs"]):
         shown = "".join(output.get("data", {}).get("text/html", ""))
@@ -74,8 +74,8 @@ def _last_picture(cell: dict) -> tuple[bytes, str]:
     raise LookupError("no picture")
 
 
-def _side_by_side(panels: list[bytes]) -> bytes:
-    """Panels as one PNG, in one row, or two to a row if there are four or more."""
+def _side_by_side(panels: list[bytes]) -> Image.Image:
+    """Panels, each a PNG, as one picture, in one row, or two to a row if there are four or more."""
     images = [Image.open(io.BytesIO(each)).convert("RGBA") for each in panels]
     columns = len(images) if len(images) < 4 else 2
     rows = [images[start : start + columns] for start in range(0, len(images), columns)]
@@ -89,9 +89,7 @@ def _side_by_side(panels: list[bytes]) -> bytes:
             whole.paste(each, (left, top + (height - each.height) // 2))
             left += each.width + GAP
         top += height + GAP
-    made = io.BytesIO()
-    whole.save(made, "PNG")
-    return made.getvalue()
+    return whole
 
 
 def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]]) -> Path:
@@ -125,7 +123,8 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
         cards = []
         for each, own in shown:
             name = f"gallery/{ledger.paper}-{each.tag}.png"
-            (folder / name).write_bytes(_small(each.picture))
+            each.picture.thumbnail((WIDTH, WIDTH))  # no wider than a page shows it when it is enlarged
+            each.picture.save(folder / name, optimize=True)
             cards.append(_card(own, each, name))
         if cards:
             parts += [f"## {title}", "::::{div} gallery", *cards, "::::"]
@@ -136,25 +135,13 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
     return page
 
 
-def _small(picture: bytes) -> bytes:
-    """A PNG that is no wider than a page shows it when it is enlarged."""
-    with Image.open(io.BytesIO(picture)) as image:
-        image = image.convert("RGBA")
-        image.thumbnail((WIDTH, WIDTH))
-        made = io.BytesIO()
-        image.save(made, "PNG", optimize=True)
-    return made.getvalue()
-
-
 def _card(rows: list[Row], drawn: Drawn, picture: str) -> str:
     """A picture, what is drawn with the paper's number, and what it shows; of our own drawings, the last alone."""
     link = f"../../{Path(drawn.page).with_suffix('.html')}#{drawn.tag}"
-    numbers = [row.number for row in rows if row.number.startswith("Figure")]
-    names = " and ".join(numbers)
-    if len(numbers) > 1:
-        names = "Figures " + names.replace("Figure ", "")
+    numbers = [row.number.removeprefix("Figure ") for row in rows if row.number.startswith("Figure")]
+    named = [f"Figure{'s' * (len(numbers) > 1)} {' and '.join(numbers)}."] if numbers else []
     what = rows and (rows[0].drawn or " ".join(row.what for row in rows))
-    title = " ".join([*([f"{names}."] if names else []), what or drawn.finding])
+    title = " ".join([*named, what or drawn.finding])
     alt = re.sub("<.*?>", "", title).replace("$", "")
     parts = [f'<button type="button" title="Enlarge">![{alt}]({picture})</button>']
     parts.append(f'**<a href="{link}">{title}</a>**')

@@ -44,10 +44,6 @@ def chapter(tmp_path):
     return write
 
 
-def width(picture: bytes) -> int:
-    return Image.open(io.BytesIO(picture)).width
-
-
 @pytest.mark.parametrize(("panels", "wide"), [((40, 50), 90), ((40, 50, 60, 30), 90), ((70,), 70)])
 def test_a_figure_is_what_its_cell_shows_last_with_its_light_panels_side_by_side(chapter, panels, wide):
     dark = f"""<img src="data:image/png;base64,{png(99)}" alt="" width="50" class='dark'"""
@@ -56,7 +52,7 @@ def test_a_figure_is_what_its_cell_shows_last_with_its_light_panels_side_by_side
     )
     drawn = gallery.drawn_in(chapter(last, cell("hide-input")), "p.ipynb")
     assert list(drawn) == ["figure-9"]
-    assert width(drawn["figure-9"].picture) == wide + gallery.GAP * (len(panels) > 1)
+    assert drawn["figure-9"].picture.width == wide + gallery.GAP * (len(panels) > 1)
     assert drawn["figure-9"].finding == "<em>last</em>"
 
 
@@ -76,8 +72,7 @@ def test_a_card_has_its_picture_its_finding_and_a_link_to_its_cell(chapter, tmp_
     assert "../../notebooks/esbn/4_keys.html#figure-4" in page
     assert "<p>All learn.</p>" in page
     assert '#figure-own-sure">So it is.</a>' in page
-    small = (tmp_path / "made" / "gallery" / "esbn-figure-4.png").read_bytes()
-    assert width(small) == gallery.WIDTH
+    assert Image.open(tmp_path / "made" / "gallery" / "esbn-figure-4.png").width == gallery.WIDTH
     lacking = [row for _, book in LEDGERS for row in book.rows if row.undrawn]
     assert lacking
     assert all(f"- {row.number}. {row.what} {row.undrawn}" in page for row in lacking)
