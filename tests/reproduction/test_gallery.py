@@ -72,7 +72,8 @@ def test_a_card_has_its_picture_its_finding_and_a_link_to_its_cell(chapter, tmp_
     assert "../../notebooks/esbn/4_keys.html#figure-4" in page
     assert "<p>All learn.</p>" in page
     assert '#figure-own-sure">So it is.</a>' in page
-    assert Image.open(tmp_path / "made" / "gallery" / "esbn-figure-4.png").width == gallery.WIDTH
+    with Image.open(tmp_path / "made" / "gallery" / "esbn-figure-4.png") as small:
+        assert small.width == gallery.WIDTH
     lacking = [row for _, book in LEDGERS for row in book.rows if row.undrawn]
     assert lacking
     assert all(f"- {row.number}. {row.what} {row.undrawn}" in page for row in lacking)
