@@ -54,6 +54,7 @@ def _tables() -> dict:
     return load_json(TABLES, dict)
 
 
+@cache
 def printed(table_id: str) -> dict[tuple[str, str], Printed]:
     """The numbers of a table by (row, column); entries that the paper leaves empty are left out."""
     if table_id not in _tables():
