@@ -12,14 +12,14 @@ DOC = """Write codes to `Split`.
 
     Args:
         dim, columns: D and M
-            of each machine.
+            of each machine: fixed.
         seed: of the start.
 
     >>> 1 + 1
     2"""
 LAID_OUT = """Write codes to :py:obj:`~mini_lib.scan.Split`.
 
-* ``dim``, ``columns``: D and M of each machine.
+* ``dim``, ``columns``: D and M of each machine: fixed.
 * ``seed``: of the start.
 
 >>> 1 + 1
