@@ -65,7 +65,7 @@ def layout(paper: str) -> Layout:
     groups = [
         Group(**group | {"lines": [Item(**line) for line in group["lines"]]}) for group in read["group"]
     ]
-    return Layout(groups, read["columns"], read["chapters"], read.get("networks", {}), read["told"])
+    return Layout(groups, read["columns"], read["chapters"], read.get("networks", {}), read.get("told", {}))
 
 
 @dataclass(frozen=True)
