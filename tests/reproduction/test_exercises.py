@@ -1,8 +1,6 @@
-"""Exercises: what a check says to a reader, and what each exercise of a notebook consists of."""
+"""Exercises: what a check says to a reader."""
 
-import json
 from copy import deepcopy
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +9,6 @@ import torch
 from mini_lib.reproduction import exercises
 from mini_lib.reproduction.exercises import RIGHT, verdict
 
-ROOT = Path(__file__).parents[2]
-CHAPTERS = sorted(
-    set((ROOT / "notebooks").glob("*/*.ipynb")) - set((ROOT / "notebooks").glob("*/more_figures.ipynb"))
-)
 NOT_YET = "✗ Not yet: "
 
 
@@ -99,20 +93,3 @@ def test_what_is_given_must_not_be_changed_and_is_a_copy(given, change):
     cases = [(given, deepcopy(given))]
     assert verdict(in_place, cases).startswith(f"{NOT_YET}your function changes what it is given")
     assert verdict(deepcopy, cases) == RIGHT  # the next answer gets it unchanged
-
-
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_an_exercise_is_a_question_its_cases_starter_code_and_a_solution(path):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    tags = [cell["metadata"].get("tags", []) for cell in cells]
-    starts = [place for place, each in enumerate(tags) if "exercise" in each]
-    assert 3 <= len(starts) <= 4
-    assert len(starts) == sum("cases" in each for each in tags) == sum("solution" in each for each in tags)
-    for number, start in enumerate(starts, 1):
-        question, _, stub, solution = ("".join(cell["source"]) for cell in cells[start - 2 : start + 2])
-        assert question.startswith(f"**{number}. ")
-        assert tags[start - 1] == ["remove-cell", "cases"]
-        assert tags[start + 1][:2] == ["hide-cell", "solution"]
-        assert stub.splitlines()[-1] in solution.splitlines()  # the same check
-        for cell, said in ((cells[start], "○ Not written yet.\n"), (cells[start + 1], f"{RIGHT}\n")):
-            assert cell["outputs"][0]["text"][0] == said

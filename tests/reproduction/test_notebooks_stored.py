@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from mini_lib.reproduction.exercises import RIGHT
+
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted(p for p in (ROOT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
-CHAPTERS = [path for path in NOTEBOOKS if path.parent.name != "notebooks" and path.stem != "more_figures"]
 MEGABYTES = 1.5  # of a page, at most
 WORDS, ALL_WORDS = 1_600, 30_000  # at most, in the Markdown of a chapter, and of all notebooks
 UNCOMPARED = 5  # cells of all notebooks, at most
@@ -35,18 +36,24 @@ class Stored:
     def __init__(self, path: Path):
         read = json.loads(path.read_text(encoding="utf-8"))
         self.path, self.metadata, self.cells = path, read["metadata"], read["cells"]
-        kinds = {
-            kind: [cell for cell in self.cells if cell["cell_type"] == kind] for kind in ("code", "markdown")
-        }
-        self.code = [cell for cell in kinds["code"] if "".join(cell["source"]).strip()]
-        self.text = ["".join(cell["source"]) for cell in kinds["markdown"]]
+        code = [cell for cell in self.cells if cell["cell_type"] == "code"]
+        self.code = [cell for cell in code if "".join(cell["source"]).strip()]
+        self.text = ["".join(cell["source"]) for cell in self.cells if cell["cell_type"] == "markdown"]
         self.words = len(" ".join(self.text).split())
         self.outputs = [output for cell in self.code for output in cell["outputs"]]
         self.html = "\n".join("".join(each.get("data", {}).get("text/html", [])) for each in self.outputs)
 
 
 ALL = [Stored(path) for path in NOTEBOOKS]
-each_notebook = pytest.mark.parametrize("notebook", ALL, ids=lambda each: str(each.path.relative_to(ROOT)))
+CHAPTERS = [each for each in ALL if each.path.parent.name != "notebooks" and each.path.stem != "more_figures"]
+
+
+def name(stored: Stored) -> str:
+    return str(stored.path.relative_to(ROOT))
+
+
+each_notebook = pytest.mark.parametrize("notebook", ALL, ids=name)
+each_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=name)
 
 
 def tags(cell: dict) -> set[str]:
@@ -113,14 +120,30 @@ def test_its_text_has_one_title_and_the_words_of_the_field(notebook):
     assert not DIALECT.findall("\n".join(notebook.text) + re.sub(r"<img[^>]*>", "", notebook.html))
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: str(path.relative_to(ROOT)))
+@each_chapter
 def test_a_chapter_has_a_guess_and_a_take_home_and_can_be_read_at_one_sitting(chapter):
-    stored = Stored(chapter)
-    text = "\n\n".join(stored.text)
-    assert stored.words <= WORDS
+    text = "\n\n".join(chapter.text)
+    assert chapter.words <= WORDS
     assert "**Your guess.**" in text
     assert re.search(r"^## Take home\n+\*\*[^*]", text, re.MULTILINE)
-    assert 4 <= stored.html.count("<figure") + text.count('class="live"') <= 10
+    assert 4 <= chapter.html.count("<figure") + text.count('class="live"') <= 10
+
+
+@each_chapter
+def test_an_exercise_is_a_question_its_cases_starter_code_and_a_solution(chapter):
+    kinds = [tags(cell) & {"exercise", "cases", "solution"} for cell in chapter.cells]
+    starts = [place for place, kind in enumerate(kinds) if kind == {"exercise"}]
+    assert 3 <= len(starts) <= 4
+    assert sum(map(bool, kinds)) == 3 * len(starts)
+    for number, start in enumerate(starts, 1):
+        question, cases, stub, solution = chapter.cells[start - 2 : start + 2]
+        assert "".join(question["source"]).startswith(f"**{number}. ")
+        assert tags(cases) == {"remove-cell", "cases"}
+        assert tags(solution) >= {"hide-cell", "solution"}
+        check = "".join(stub["source"]).splitlines()[-1]
+        assert check in "".join(solution["source"]).splitlines()
+        said = [cell["outputs"][0]["text"][0] for cell in (stub, solution)]
+        assert said == ["○ Not written yet.\n", f"{RIGHT}\n"]
 
 
 def test_all_of_it_can_be_read_in_a_day_and_nearly_all_is_compared():
