@@ -88,6 +88,8 @@ def test_a_claim_is_judged_where_all_its_entries_are_declared_and_not_where_it_i
     mask = f"{TUTORIAL}, no mask"
     both += [made_up(cell, HIGH, mask) for cell in (A, B)]
     assert words(judge(both, [on_both], [mask]))["C1", mask] == REPRODUCED
+    again = [replace(each, cell=replace(each.cell, variant="again")) for each in both[:2]]
+    assert ("C1", "again") not in words(judge([*both, *again], [on_both], ["again"]))  # on the same runs
     by_construction = claim(cells=(A, B), given=["no mask"])
     assert ("C1", mask) not in words(judge(both, [by_construction], [mask]))
     assert ("C1", mask) not in words(judge_all(both, [on_both]))  # this paper's numbers tell what it achieves
