@@ -15,14 +15,14 @@ DOC = """Write codes to `Split`.
             of each machine: fixed.
         seed: of the start.
 
-    >>> 1 + 1
+    >>> len("ab")
     2"""
 LAID_OUT = """Write codes to :py:obj:`~mini_lib.scan.Split`.
 
 * ``dim``, ``columns``: D and M of each machine: fixed.
 * ``seed``: of the start.
 
->>> 1 + 1
+>>> len("ab")
 2
 """
 

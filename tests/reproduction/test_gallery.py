@@ -52,7 +52,9 @@ def test_a_figure_is_what_its_cell_shows_last_with_its_light_panels_side_by_side
     )
     drawn = gallery.drawn_in(chapter(last, cell("hide-input")), "p.ipynb")
     assert list(drawn) == ["figure-9"]
-    assert drawn["figure-9"].picture.width == wide + gallery.GAP * (len(panels) > 1)
+    picture = drawn["figure-9"].picture
+    assert picture.getpixel((0, picture.height - 1)) == (255, 0, 0, 255)  # the last row is at the bottom
+    assert picture.width == wide + gallery.GAP * (len(panels) > 1)
     assert drawn["figure-9"].finding == "<em>last</em>"
 
 
