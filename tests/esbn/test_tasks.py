@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from mini_lib.errors import UsageError
-from mini_lib.esbn.tasks import TASKS, Problems, get_task, make_problems, unrank_permutation
+from mini_lib.esbn.tasks import TASKS, Problems, make_problems, unrank_permutation
 
 # Tables 1-4 of the paper: (training, test) problems
 SIZES = {
@@ -23,6 +23,8 @@ SIZES = {
     ("identity_rules", 95): (8_640, 10_000),
 }
 CASES = [(task.name, m) for task in TASKS.values() for m in task.regimes]
+CHECKED = 2_000  # problems of a set that are solved again
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
 
 
 def answers_by_rule(task, ids):
@@ -48,7 +50,7 @@ def drawn():
     return {case: make_problems(*case, seed=3) for case in CASES}
 
 
-@pytest.mark.parametrize("case", CASES)
+@every_case
 def test_sizes_are_the_papers(case, drawn):
     data = drawn[case]
     assert (len(data.train.ids), len(data.test.ids)) == SIZES.get(case, (10_000, 10_000))
@@ -56,14 +58,16 @@ def test_sizes_are_the_papers(case, drawn):
     assert data.train.ids.shape[1] == data.test.ids.shape[1] == task.length
 
 
-@pytest.mark.parametrize("case", CASES)
+@every_case
 def test_every_answer_follows_from_the_rule_alone(case, drawn):
     for problems in (drawn[case].train, drawn[case].test):
-        for ids, answer in zip(problems.ids.tolist(), problems.answers.tolist(), strict=True):
-            assert answers_by_rule(case[0], ids) == [answer]
+        ids, answers = problems[:CHECKED]
+        assert [answers_by_rule(case[0], row) for row in ids.tolist()] == answers[:, None].tolist()
+        shares = np.bincount(problems.answers, minlength=TASKS[case[0]].classes) / len(problems)
+        assert shares == pytest.approx(np.full(len(shares), 1 / len(shares)), abs=0.04)
 
 
-@pytest.mark.parametrize("case", CASES)
+@every_case
 def test_training_and_test_share_no_image_and_no_problem(case, drawn):
     data, m = drawn[case], case[1]
     used = {name: set(getattr(data, name).ids.unique().tolist()) for name in ("train", "test")}
@@ -77,7 +81,7 @@ def test_training_and_test_share_no_image_and_no_problem(case, drawn):
     assert not prefixes[0] & prefixes[1]
 
 
-@pytest.mark.parametrize("case", CASES)
+@every_case
 def test_repeats_only_where_the_paper_has_them(case, drawn):
     data = drawn[case]
     if case[0] == "same_different":
@@ -92,11 +96,10 @@ def test_repeats_only_where_the_paper_has_them(case, drawn):
         assert distinct == len(data.train.ids)
 
 
-@pytest.mark.parametrize("m", [0, 50, 85, 95, 98])
+@pytest.mark.parametrize("m", TASKS["same_different"].regimes)
 def test_same_different_is_balanced(m, drawn):
     train = drawn["same_different", m].train
     assert (train.answers == 0).sum() == (train.answers == 1).sum()
-    assert ((train.ids[:, 0] == train.ids[:, 1]) == (train.answers == 0)).all()
     different = train.ids[train.answers == 1]
     assert len(different.unique(dim=0)) == len(different)
     assert len(different) == (9_405 if m == 0 else (100 - m) * (99 - m))
@@ -106,24 +109,18 @@ def share_of_same_sources(ids):
     return (ids[:, 0] == ids[:, 1]).double().mean().item()
 
 
-@pytest.mark.parametrize("m", [0, 50, 85, 95])
-def test_rmts_balance(m, drawn):
-    data = drawn["rmts", m]
-    if m:
-        assert share_of_same_sources(data.test.ids) == 0.5
-    else:
-        both = [share_of_same_sources(part.ids) for part in (data.train, data.test)]
-        assert sum(both) == pytest.approx(1.0)
-    if m == 50 or m == 95:
-        assert share_of_same_sources(data.train.ids) == 0.5
-
-
-def test_rmts_m85_follows_the_released_code_or_the_paper_on_request(drawn):
-    released = share_of_same_sources(drawn["rmts", 85].train.ids)
-    assert released == pytest.approx(1 / 12, abs=0.012)
+def test_rmts_balance(drawn):
+    shares = {m: share_of_same_sources(drawn["rmts", m].train.ids) for m in (0, 50, 85, 95)}
+    tests = {m: share_of_same_sources(drawn["rmts", m].test.ids) for m in shares}
+    assert [shares[50], shares[95], tests[50], tests[85], tests[95]] == [0.5] * 5
+    assert shares[0] + tests[0] == pytest.approx(1)
+    assert shares[85] == pytest.approx(1 / 12, abs=0.012)  # as in the authors' code
     paper = make_problems("rmts", 85, seed=3, balance="paper")
     assert share_of_same_sources(paper.train.ids) == 0.5
     assert len(paper.train.ids.unique(dim=0)) == 10_000
+    for task in TASKS:  # it changes no other
+        few, released = make_problems(task, 85, 3, balance="paper").train.ids, drawn[task, 85].train.ids
+        assert few.equal(released) == (task != "rmts")
 
 
 @pytest.mark.parametrize("m", [0, 50, 85, 95])
@@ -144,9 +141,10 @@ def test_distribution_of_three_m95_holds_every_matrix_once(drawn):
 def test_distribution_of_three_fourth_choice_is_any_other_image_and_any_place(drawn):
     test = drawn["distribution_of_three", 95].test
     fourth = [next(i for i, c in enumerate(row[5:]) if c not in row[:3]) for row in test.ids.tolist()]
-    for places in (fourth, test.answers):
-        shares = np.bincount(places, minlength=4) / len(test.ids)
-        assert shares == pytest.approx([0.25] * 4, abs=0.02)
+    assert np.bincount(fourth) / len(fourth) == pytest.approx([0.25] * 4, abs=0.02)
+    chosen = test.ids[torch.arange(len(test)), 5 + torch.tensor(fourth)]
+    assert len(chosen.unique()) == 95
+    assert np.bincount(chosen).max() < 2 * len(test) / 95
 
 
 @pytest.mark.parametrize(
@@ -162,33 +160,33 @@ def test_larger_training_sets_stop_at_what_exists(case, sizes):
     assert (len(data.train.ids), len(data.test.ids)) == sizes
 
 
+# Without the types that tests check, by which some arguments would not come so far:
+make_anything = getattr(make_problems, "__wrapped__", make_problems)
+
+
 def test_seeds_give_other_images_and_other_problems_and_repeat_exactly():
-    first, again, other = (make_problems("rmts", 95, seed) for seed in (1, 1, 2))
-    assert (first.train.ids == again.train.ids).all()
-    assert (first.test.ids == again.test.ids).all()
+    first, other = (make_problems("rmts", 95, seed) for seed in (1, 2))
+    again = make_anything("rmts", np.int64(95), np.int64(1), train_size=np.int32(10_000))
+    assert first.train.ids.equal(again.train.ids)
+    assert first.test.ids.equal(again.test.ids)
     assert set(first.train_images.tolist()) != set(other.train_images.tolist())
 
 
 @given(st.integers(2, 9), st.data())
 def test_unranking_is_a_bijection(n, data):
-    k = data.draw(st.integers(1, n if n < 7 else 4))
+    k = data.draw(st.integers(1, n if n < 6 else 3))
     rows = unrank_permutation(np.arange(perm(n, k)), n, k)
     assert len({tuple(row) for row in rows.tolist()}) == perm(n, k)
     assert all(len(set(row)) == k and min(row) >= 0 and max(row) < n for row in rows.tolist())
 
 
-# Without the types that tests check, by which some arguments would not come so far:
-make_anything = getattr(make_problems, "__wrapped__", make_problems)
-
-
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
-        *((("rmts", m, 1), {}) for m in (97, 3, -1, True)),
-        *(((task, 0, 1), {}) for task in ("rtms", ["rmts"])),
-        (("rmts", 85, -1), {}),
+        *((("rmts", m, 1), {}) for m in (97, 3, True)),
+        (("rtms", 0, 1), {}),
         (("rmts", 85, 1), {"balance": "papr"}),
-        *((("rmts", 85, 1), {"train_size": n}) for n in (0, 1.5, "10", 10**10)),
+        (("rmts", 85, 1), {"train_size": 10**10}),
     ],
 )
 def test_bad_arguments_are_named(arguments, options):
@@ -196,28 +194,10 @@ def test_bad_arguments_are_named(arguments, options):
         make_anything(*arguments, **options)
 
 
-def test_numpy_integers_give_the_same_problems():
-    one, two = (
-        make_problems("rmts", 95, 1),
-        make_anything("rmts", np.int64(95), np.int64(1), train_size=np.int32(10_000)),
-    )
-    assert one.train.ids.equal(two.train.ids)
-    assert get_task("rmts") is TASKS["rmts"]
-
-
 def test_problems_are_a_data_set():
     problems = make_problems("distribution_of_three", 95, 1).train
-    loader = torch.utils.data.DataLoader(problems, batch_size=50)
-    batches = list(loader)
+    batches = list(torch.utils.data.DataLoader(problems, batch_size=50))
     assert torch.cat([ids for ids, _ in batches]).equal(problems.ids)
     assert torch.cat([answers for _, answers in batches]).equal(problems.answers)
-    assert len(problems) == len(problems.ids) == len([*problems]) == 360
     few = Problems(*problems[:7])
     assert (len(few), few[-1][1]) == (7, problems.answers[6])
-
-
-def test_the_papers_balance_changes_relational_match_to_sample_alone():
-    for task in TASKS:
-        few = {balance: make_problems(task, 85, 1, balance=balance) for balance in ("paper", "released")}
-        same = few["paper"].train.ids.equal(few["released"].train.ids)
-        assert same == (task != "rmts")

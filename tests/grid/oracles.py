@@ -41,13 +41,29 @@ def abstractor(p, z, heads, content):
     return fc(p, "answer", relu(fc(p, "hidden", np.concatenate(states))))
 
 
+# Parts of the transformer over pairs, as the oracle of the ESBN paper's calls them.
+THEIRS = {
+    "qkv": "transformer_encoder.layers.0.self_attn.in_proj_",
+    "out_proj": "transformer_encoder.layers.0.self_attn.out_proj.",
+    "norm1": "transformer_encoder.layers.0.norm1.",
+    "norm2": "transformer_encoder.layers.0.norm2.",
+    "expand": "transformer_encoder.layers.0.linear1.",
+    "contract": "transformer_encoder.layers.0.linear2.",
+    "final_norm": "transformer_encoder.norm.",
+    "hidden": "out_hidden.",
+    "answer": "y_out.",
+}
+
+
 def differences(p, z, transformer):
-    """`transformer` is the oracle of the ESBN paper's, given parameters under its own names."""
+    """`transformer` is the oracle of the ESBN paper's."""
+    parts = [(key, *key.removeprefix("transformer.").rsplit(".", 1)) for key in p if "." in key]
+    renamed = {THEIRS[part] + what: p[key] for key, part, what in parts if part in THEIRS}
     pairs = [(j, i) for j in range(len(z)) for i in range(j)]
     shown = [p["read.weight"] @ (z[j] - z[i]) for j, i in pairs]
     if "from_content.weight" in p:
         shown = [each + p["from_content.weight"] @ z[i] for each, (_, i) in zip(shown, pairs, strict=True)]
-    return transformer(np.stack(shown))
+    return transformer(renamed, np.stack(shown))
 
 
 def kanerva(p, z):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings, strategies as st
 
 from mini_lib.functions.tasks import sample_curves
 from mini_lib.grid.tasks import (
@@ -14,7 +15,7 @@ from mini_lib.grid.tasks import (
     rules,
     transformed_curves,
 )
-from mini_lib.scan.tasks import WORD_IDS
+from mini_lib.scan.tasks import encode
 from mini_lib.seeding import numpy_rng, torch_rng
 
 
@@ -31,50 +32,47 @@ def test_familiar_problems_are_of_the_glyphs_of_training_and_are_no_training_pro
     assert set(data.new.ids.flatten().tolist()) <= other
 
 
-def test_the_item_to_be_matched_has_both_parts_and_no_other_item_has_them():
-    pool, others = item_pools(seed=2)
+def test_half_of_the_matching_problems_have_equal_sources_whatever_m_is():
+    ids = rules("rmts", 85, seed=3).train.ids[..., 0]
+    assert (ids[:, 0] == ids[:, 1]).double().mean() == pytest.approx(0.5, abs=0.03)
+
+
+@given(st.integers(0, 99), st.booleans())
+@settings(max_examples=10)
+def test_the_item_that_is_asked_for_is_the_only_one_with_both_parts(seed, name):
+    pool, others = item_pools(seed)
     assert sorted([*pool.tolist(), *others.tolist()]) == list(range(100))
-    problems = items(300, pool, numpy_rng(1, "test"))
+    assert len(pool) == 15
+    problems = items(100, pool, numpy_rng(seed, "test"), name=name)
     assert set(problems.ids[:, :8].flatten().tolist()) == {*pool.tolist()}
     half_alike = 0
     for ids, answer in zip(problems.ids.tolist(), problems.answers.tolist(), strict=True):
         *shown, asked = ids
-        assert [i for i, item in enumerate(shown) if item[:2] == asked[:2]] == [answer]
+        (found,) = [i for i, item in enumerate(shown) if item[:2] == asked[:2]]
         assert asked[2] == HIDDEN
-        half_alike += any(i != answer and (item[0] == asked[0]) for i, item in enumerate(shown))
-    assert half_alike > 50  # one part alone does often not say which
-    assert np.bincount(problems.answers, minlength=8).min() > 15
-
-
-def test_the_glyph_to_be_named_is_the_hidden_one():
-    pool, _ = item_pools(seed=2)
-    problems = items(300, pool, numpy_rng(1, "test"), name=True)
-    for ids, answer in zip(problems.ids.tolist(), problems.answers.tolist(), strict=True):
-        *shown, asked = ids
-        (item,) = [item for item in shown if item[:2] == asked[:2]]
-        assert item[2] == pool[answer]
-    assert set(item_tests(2, 5, name=True)) == {"familiar"}  # who could name what was never seen?
+        assert pool[answer] == shown[found][2] if name else answer == found
+        half_alike += any(i != found and item[0] == asked[0] for i, item in enumerate(shown))
+    assert half_alike > 10  # one part alone does often not say which
+    assert name or np.bincount(problems.answers, minlength=8).min() > 0
 
 
 def test_familiar_and_new_items_share_no_glyph():
     tests, (pool, others) = item_tests(seed=2, count=50), item_pools(seed=2)
     assert set(tests["familiar"].ids.flatten().tolist()) - {HIDDEN} <= {*pool.tolist()}
     assert set(tests["new"].ids.flatten().tolist()) - {HIDDEN} <= {*others.tolist()}
+    assert set(item_tests(2, 5, name=True)) == {"familiar"}  # who could name what was never seen?
 
 
 def test_curves_are_lifted_doubled_and_slowed():
     parts = transformed_curves(30)
-    own = parts["familiar"]
-    torch.testing.assert_close(parts["lifted"].truth, own.truth + 2)
-    torch.testing.assert_close(parts["stretched"].y, own.y * 2)
+    own, slow = parts["familiar"], parts["slowed"]
+    assert (own.y.shape[1], own.truth.shape[1]) == (12, 10)
+    for part, change in (("lifted", lambda y: y + 2), ("stretched", lambda y: 2 * y)):
+        torch.testing.assert_close(parts[part].y, change(own.y))
+        torch.testing.assert_close(parts[part].truth, change(own.truth))
     lines = own.kinds["lin"]
-    slope = (own.truth[lines, 1] - own.truth[lines, 0]) / 1.5
-    torch.testing.assert_close(
-        parts["slowed"].truth[lines, 1] - parts["slowed"].truth[lines, 0], slope, rtol=1e-3, atol=1e-5
-    )
-    sines = parts["slowed"].kinds["sine"]
-    whole = torch.cat([parts["slowed"].truth[sines], own.truth[sines]])
-    assert whole.abs().max() < 1.2
+    close = {"rtol": 1e-3, "atol": 1e-5}
+    torch.testing.assert_close(slow.truth[lines].diff(), own.truth[lines].diff() / 1.5, **close)
 
 
 @pytest.mark.parametrize("kind", ["lin", "rbf", "sine"])
@@ -84,30 +82,27 @@ def test_a_slower_curve_is_the_same_function_of_a_slower_place(kind):
         for by in (1.0, 2.0)
     )
     if kind == "rbf":  # other draws, whose neighbours are as alike as those half as far apart
-        torch.testing.assert_close(
-            (slow[:, :-2] * slow[:, 2:]).mean(), (own[:, :-1] * own[:, 1:]).mean(), rtol=0.1, atol=0.05
-        )
+        products = [(slow[:, :-2] * slow[:, 2:]).mean(), (own[:, :-1] * own[:, 1:]).mean()]
+        torch.testing.assert_close(*products, rtol=0.1, atol=0.05)
     else:
         torch.testing.assert_close(slow[:, 1::2], own[:, :10])
 
 
-def test_two_verbs_are_shown_alone_and_asked_about_in_everything_else():
+def test_two_verbs_are_shown_alone_and_asked_about_in_everything_else(few_commands):
     data = command_data(seed=1)
-    jump, dax = WORD_IDS["jump"], WORD_IDS["dax"]
-    for verb in (jump, dax):
-        holds = (data.train.words == verb).any(dim=1)
-        assert (data.train.lengths[holds] == 3).all()  # between <SOS> and <EOS> nothing but the verb
-        assert holds.sum() == 1467
-    for name, verb, other in (("jump", jump, dax), ("dax", dax, jump)):
-        words = data.tests[name].words
-        assert (words == verb).any(dim=1).all()
-        assert not (words == other).any()
-        assert (data.tests[name].lengths > 3).all()
-    trained = {tuple(row) for row in data.train.words.tolist()}
-    width = data.train.words.shape[1]
-    kept = torch.nn.functional.pad(
-        data.tests["familiar"].words,
-        (0, width - data.tests["familiar"].words.shape[1]),
-        value=WORD_IDS["<NULL>"],
-    )
-    assert not trained & {tuple(row) for row in kept.tolist()}
+    spelled = {tuple(encode([c]).words[0].tolist()): c for c in {*few_commands.train, *few_commands.test}}
+
+    def commands(part):
+        rows = zip(part.words.tolist(), part.lengths.tolist(), strict=True)
+        return [spelled[tuple(row[:length])] for row, length in rows]
+
+    train, tests = commands(data.train), {name: commands(part) for name, part in data.tests.items()}
+    assert [train.count(verb) for verb in ("jump", "dax")] == [3, 3]
+    for verb in ("jump", "dax"):
+        assert [command for command in train if verb in command.split()] == [verb] * 3
+        assert {*tests[verb]} == {command for command in few_commands.test if verb in command.split()}
+    known = {command for command in few_commands.train if command not in ("jump", "dax")}
+    assert len(tests["familiar"]) == len(known) // 10 > 0
+    assert {*tests["familiar"]} == known - {*train}
+    assert {*tests["training"]} <= {*train}
+    assert len(tests["training"]) == len(tests["familiar"])
