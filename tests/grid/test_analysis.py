@@ -42,21 +42,15 @@ def test_scale_shift_and_layout_do_not_matter():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_signal_at_rounding_is_refused(dtype: torch.dtype):
-    """The sum over a window of temporal context normalization is 0 or T times the shift, whatever the problem."""
+    """The sum over a window of temporal context normalization is T times the shift, whatever the problem."""
     norm = TemporalContextNorm(16, (9,)).to(dtype)
     norm.shift.data += 0.1
-    pictures = noise(20, 16).to(dtype)
-    shown = torch.randint(20, (300, 9), generator=torch_rng(1, "problems"))
-    with torch.no_grad():
-        z = norm(pictures[shown])
+    z = norm(noise(300, 9, 16).to(dtype)).detach()
     total = z.sum(dim=1)
     assert total.std(dim=0).max() > 0  # it does vary, by rounding
     with pytest.raises(ConstantSignal):
         kept(total, total.flip(0))
-    moments = z.transpose(1, 2) @ z
-    turned = z[:, [0, 1, 2, 4, 3, 5, 6, 7, 8]]
-    assert kept(moments, turned.transpose(1, 2) @ turned) == pytest.approx(1, abs=1e-5)
-    assert kept(z, turned) < 0.9
+    assert kept(z, z[:, [0, 1, 2, 4, 3, 5, 6, 7, 8]]) < 0.9
 
 
 @pytest.mark.parametrize(
