@@ -3,6 +3,7 @@
 import inspect
 
 import torch
+from torch.func import functional_call, grad, stack_module_state, vmap
 
 from mini_lib.esbn.network import ENCODERS, Network, TemporalContextNorm
 from mini_lib.esbn.runs import MODELS
@@ -51,3 +52,34 @@ def batch(length=9, size=3, images=5):
     rng = torch.Generator().manual_seed(0)
     pool = torch.rand(images, 32, 32, generator=rng, dtype=torch.float64)
     return pool, torch.randint(images, (size, length), generator=rng)
+
+
+def stacked_gradients(networks, loss, *given):
+    """By name, the gradients of `loss(network's output)` of stacked networks, [R, ...]; then each network's own."""
+
+    def one(*state):
+        return loss(functional_call(networks[0], state, given))
+
+    stacked = vmap(grad(one))(*stack_module_state(networks))
+    for network in networks:
+        loss(network(*given)).backward()
+    own = [{name: p.grad for name, p in network.named_parameters()} for network in networks]
+    return stacked, own
+
+
+def in_half_precision(make, given, loss, dtype):
+    """Check what a network outputs and its gradients, by autocast and with weights of a type, against float32."""
+
+    def output(network, cast):
+        found = network(*(each.to(cast) if each.is_floating_point() else each for each in given))
+        loss(found).backward()
+        gradients = [p.grad for p in network.parameters() if p.grad is not None]
+        assert all(gradient.isfinite().all() for gradient in gradients)
+        assert any(gradient.any() for gradient in gradients)
+        return (found[0] if isinstance(found, tuple) else found).float()
+
+    wanted = output(make().float(), torch.float32)
+    close = {"rtol": 0.1, "atol": 0.1 * wanted.abs().max().item() + 0.01}
+    with torch.autocast("cpu", dtype):
+        torch.testing.assert_close(output(make().float(), torch.float32), wanted, **close)
+    torch.testing.assert_close(output(make().to(dtype), dtype), wanted, **close)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from esbn import oracles as esbn_oracles
-from torch.func import functional_call, grad, stack_module_state, vmap
+from esbn.networks import in_half_precision, stacked_gradients
 
 from grid import oracles
 from mini_lib.datasets import glyphs
@@ -95,19 +95,15 @@ def test_a_mechanism_is_its_numpy_twin(name, options):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_gradients_reach_every_parameter_and_stacked_networks_equal_each_alone(name):
-    networks, z = [small(name, seed) for seed in (0, 1)], vectors()
-    target = torch.tensor([0, 3, 1])
+    stacked, own = stacked_gradients([small(name, seed) for seed in (0, 1)], loss, vectors())
+    for which, gradients in enumerate(own):
+        for key, gradient in gradients.items():
+            assert gradient.abs().max() > 0, key
+            torch.testing.assert_close(stacked[key][which], gradient, rtol=1e-7, atol=1e-10)
 
-    def loss(parameters, buffers):
-        logits = functional_call(networks[0], (parameters, buffers), (z,))
-        return torch.nn.functional.cross_entropy(logits, target)
 
-    stacked = vmap(grad(loss))(*stack_module_state(networks))
-    for i, network in enumerate(networks):
-        torch.nn.functional.cross_entropy(network(z), target).backward()
-        for key, parameter in network.named_parameters():
-            assert parameter.grad.abs().max() > 0, key
-            torch.testing.assert_close(stacked[key][i], parameter.grad, rtol=1e-7, atol=1e-10)
+def loss(logits):
+    return torch.nn.functional.cross_entropy(logits.float(), torch.tensor([0, 3, 1]))
 
 
 def of_task(task, name, **changes):
@@ -190,6 +186,20 @@ def test_a_normalized_curve_scales_and_shifts_with_its_input():
     assert network.half()(torch.ones(2, 7).half()).isfinite().all()
 
 
+def test_commands_read_of_each_vector_its_relations_or_the_pairs_that_it_is_part_of():
+    z, network = vectors(), small("differences")
+    of_pairs = network.transformer.states(network.inputs(z))
+    pairs = [(j, i) for j in range(5) for i in range(j)]
+    for t in range(5):
+        own = [number for number, pair in enumerate(pairs) if t in pair]
+        torch.testing.assert_close(
+            network.states(z)[:, t], of_pairs[:, own].mean(dim=1), rtol=1e-6, atol=1e-8
+        )
+    network = small("corelnet fixed, open")
+    assert network.states(z).equal(torch.cat([network.relate(z), z], dim=-1))
+    assert small("esbn").states(z).equal(small("esbn").trace(z).keys_retrieved[:, :-1])
+
+
 def test_in_commands_a_mechanism_takes_the_place_of_the_syntax_stream():
     network = of_task("commands", "corelnet learned", options={"hidden": 5}).eval()
     words, lengths, actions = encode(["jump", "look opposite left and walk"]).tensors
@@ -216,19 +226,7 @@ def test_in_commands_a_mechanism_takes_the_place_of_the_syntax_stream():
     ["corelnet learned, open", "abstractor", "abstractor fixed", "differences, open", "pointer", "kanerva"],
 )
 def test_half_precision_and_autocast_are_near_single_precision(name, dtype):
-    z, target = vectors().float(), torch.tensor([0, 3, 1])
-
-    def logits(network, z):
-        found = network(z)
-        torch.nn.functional.cross_entropy(found.float(), target).backward()
-        assert all(parameter.grad.isfinite().all() for parameter in network.parameters())
-        return found.float()
-
-    wanted = logits(small(name).float(), z)
-    close = {"rtol": 0.1, "atol": 0.1 * wanted.abs().max().item()}
-    with torch.autocast("cpu", dtype):
-        torch.testing.assert_close(logits(small(name).float(), z), wanted, **close)
-    torch.testing.assert_close(logits(small(name).to(dtype), z.to(dtype)), wanted, **close)
+    in_half_precision(lambda: small(name), (vectors(),), loss, dtype)
 
 
 @pytest.mark.parametrize(
@@ -238,8 +236,6 @@ def test_half_precision_and_autocast_are_near_single_precision(name, dtype):
         lambda: build_core("lstm", "rmts", features=8, classes=2, length=6, hiden=3),
         lambda: CoRelNet(relation="fix"),
         lambda: Abstractor(from_identity=True),
-        lambda: Abstractor(content=True),
-        lambda: Abstractor(size=64, heads=3),
         lambda: Pointer(places=(1, 9)),
         lambda: CommandNetwork(partial(CoRelNet, features=8, length=11), features=8),
         lambda: Differences(length=1),

@@ -79,19 +79,15 @@ def test_every_network_is_its_numpy_twin_under_the_authors_names(model, encoder,
     assert float(aux) == pytest.approx(extra, abs=1e-10)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"g_out.weight": None}, "'g_out.weight' is missing (it would be our 'core.gate.weight')"),
-        ({"default_M_k": torch.ones(1)}, "'default_M_k' has no place in it"),
-        ({"y_out.weight": torch.ones(4, 3)}, "shape (4, 3), our 'core.answer.weight' needs (4, 24)"),
-    ],
-)
-def test_what_does_not_fit_is_named_and_nothing_is_changed(change, message):
+def test_what_does_not_fit_is_named_and_nothing_is_changed():
     network = make("esbn")
-    state = {k: v for k, v in (their_state(network, "esbn") | change).items() if v is not None}
+    wrong = {"default_M_k": torch.ones(1), "y_out.weight": torch.ones(4, 3)}
+    state = their_state(network, "esbn") | wrong
+    del state["g_out.weight"]
     before = {name: value.clone() for name, value in network.state_dict().items()}
     with pytest.raises(ValueError, match="Build the network") as caught:
         load_authors(network, state, "esbn")
-    assert message in str(caught.value)
+    assert "'g_out.weight' is missing (it would be our 'core.gate.weight')" in str(caught.value)
+    assert "'default_M_k' has no place in it" in str(caught.value)
+    assert "shape (4, 3), our 'core.answer.weight' needs (4, 24)" in str(caught.value)
     torch.testing.assert_close(dict(network.state_dict()), before, rtol=0, atol=0)
