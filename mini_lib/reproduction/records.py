@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from mini_lib.training import Run
 
 COMMITTED = Path(__file__).parent / "records"
-SAME = ("settings", "diverged", "updates", "scale")  # what two records of one key must agree on, and in metrics
+SAME = (
+    "settings",
+    "diverged",
+    "updates",
+    "scale",
+)  # what two records of one key must agree on, and in metrics
 PARTS = {*SAME, "metrics", "key", "hash", "seed", "paper", "data", "curve", "provenance"}
 
 
