@@ -19,7 +19,7 @@ CHECKPOINTS = Path("checkpoints")
 def make(entry: str, path: Path, seed: int = 1, records: Path | None = None) -> None:
     """Train the run, put it on record, and write its weights; SystemExit if it diverged."""
     (cell,), store = select(entry), Records(records)
-    check_folder(store.folder, "records")
+    check_folder(store.folder)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     build = paper_module(cell.paper).build

@@ -19,8 +19,6 @@ from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS, CorruptFileError, U
 from mini_lib.reproduction.cells import PAPERS, STUDIES, Cell, cells_of, paper_module, select
 
 if TYPE_CHECKING:  # PyTorch takes seconds to load: each command loads what it needs
-    from filelock import FileLock
-
     from mini_lib.reproduction.launch import Job
     from mini_lib.reproduction.records import Records
     from mini_lib.training import Run
@@ -156,20 +154,14 @@ def merge(folder: Path, records: RecordsOption = None) -> None:
 # ---------------------------------------------------------------------------------- training
 
 
-def read_budget(budget: str) -> float:
-    """The seconds of a budget such as 30s, 9m or 2h; UsageError for anything else."""
+def deadline_of(budget: str | None, started: float) -> float | None:
+    """When to stop training so that a command that began then ends within its budget, such as 30s, 9m or 2h."""
+    if budget is None:
+        return None
     number = re.fullmatch(r"(\d+\.?\d*|\.\d+)([smh])", budget)
     amount = float(number[1]) * {"s": 1, "m": 60, "h": 3600}[number[2]] if number else 0.0
     if amount <= 0:
         raise UsageError(f"a budget is a number above 0 and s, m or h, such as 30s, 9m or 2h, not {budget!r}")
-    return amount
-
-
-def deadline_of(budget: str | None, started: float) -> float | None:
-    """When to stop training so that a command that began at `started` ends within its budget."""
-    if budget is None:
-        return None
-    amount = read_budget(budget)
     return started + amount - min(STOPPING, amount / 4)
 
 
@@ -198,16 +190,17 @@ def reproduce(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and train nothing.")] = False,
     precision: Annotated[str, typer.Option(help="fp32, or tf32 on a GPU.", hidden=True)] = "fp32",
-    checkpoints: Annotated[Path | None, typer.Option(help="Folder for unfinished runs.", hidden=True)] = None,
 ) -> None:
     """Train the runs that are missing. What is on record is not trained again; what was stopped goes on.
 
     Order: runs that decide a claim first, cheapest first. To repeat stored runs, give --records a new folder.
     """
+    from joblib import cpu_count
+
     from mini_lib.devices import check_precision, describe, pick_device
     from mini_lib.reproduction import cluster, plan
     from mini_lib.reproduction.comparison import counted
-    from mini_lib.reproduction.launch import default_workers, launch
+    from mini_lib.reproduction.launch import launch
     from mini_lib.reproduction.records import Records, check_folder, code_version
 
     deadline = deadline_of(budget, _began)
@@ -215,7 +208,7 @@ def reproduce(
     if not (variant or "/" in what):
         chosen = [cell for cell in chosen if not cell.variant]
     store = Records(records)
-    checkpoints = checkpoints or (Path("checkpoints") if records is None else records / "checkpoints")
+    checkpoints = Path("checkpoints") if records is None else records / "checkpoints"
     jobs = unfinished(chosen, store, seeds)
     if not jobs:
         print(f"nothing to train: all of it is on record in {store.folder}; `mini-lib compare` shows it")
@@ -224,7 +217,7 @@ def reproduce(
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's end is an interrupt too
         if ray is None:
             where = pick_device(device)
-            at_a_time = (workers or default_workers()) if where.type == "cpu" else 1
+            at_a_time = (workers or cpu_count()) if where.type == "cpu" else 1
             words, train = describe(where), partial(launch, workers=workers)
         else:
             machines = ending.enter_context(cluster.connected(None if ray == LOCAL else ray, workers))
@@ -232,12 +225,11 @@ def reproduce(
             at_a_time, words = machines.workers(where), str(machines)
         check_precision(precision, where)
         if not dry_run:
-            check_folder(store.folder, "records")
-            check_folder(checkpoints, "checkpoints")
+            check_folder(store.folder)
+            check_folder(checkpoints)
             for path in checkpoints.glob("*.pt"):
                 if path.stem in store:  # its run was killed between its record and this
                     path.unlink(missing_ok=True)
-            ending.callback(lock_folder(store.folder).release)
             code_version()  # of the code that runs now, since commits may follow meanwhile
         print(f"{counted(len(jobs), 'run')} to make on {words}; records go to {store.folder}")
         seconds = plan.expected_seconds(chain(store, Records() if records else ()), describe(where))
@@ -251,21 +243,6 @@ def reproduce(
         ending.enter_context(closing(runs))
         finished = keep_runs(runs, len(jobs), store, chosen)
     print(f"{counted(finished, 'run')} finished, {len(jobs) - finished} left")
-
-
-def lock_folder(folder: Path) -> "FileLock":
-    """A lock on a folder of records; says so if another command has it, since both may make the same runs."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(folder / "reproduce.lock", blocking=False)
-    try:
-        lock.acquire()
-    except Timeout:
-        print(
-            f"another `mini-lib reproduce` is training for {folder}; both may make the same runs: wait for it, or "
-            "take another folder"
-        )
-    return lock
 
 
 def keep_runs(runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records", chosen: list[Cell]) -> int:

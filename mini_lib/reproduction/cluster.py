@@ -9,7 +9,6 @@ anew.
 import logging
 import os
 import signal
-import socket
 import threading
 import time
 from collections import defaultdict
@@ -21,27 +20,19 @@ from types import ModuleType
 from typing import NamedTuple
 
 import torch
+from joblib import cpu_count
 from torch import nn
 
 from mini_lib.devices import describe, pick_device
 from mini_lib.errors import UsageError
 from mini_lib.hashing import settings_hash
 from mini_lib.progress import open_bar
-from mini_lib.reproduction.launch import (
-    STACK,
-    Job,
-    default_workers,
-    failure_line,
-    forget_checkpoints,
-    past,
-    raise_failures,
-    train_stacks,
-)
+from mini_lib.reproduction.launch import STACK, Job, Told, in_stacks, past, reason, what_ended
 from mini_lib.training import Run
 
 RETRIES = 3  # of a task whose worker was lost
+STARTING = 180.0  # seconds that a node may take to start
 OBJECT_STORE = 100 * 2**20  # bytes of a local cluster's; what comes back holds no weights
-STARTING = 180.0  # seconds that a local cluster may take to start
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -87,7 +78,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
     ray = load_ray()
     how = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
-        how |= {"address": "local", "num_cpus": workers or default_workers(), "include_dashboard": False}
+        how |= {"address": "local", "num_cpus": workers or cpu_count(), "include_dashboard": False}
         how |= {"object_store_memory": OBJECT_STORE}
     elif workers is None:
         how |= {"address": address, "runtime_env": {"py_modules": [str(PACKAGE)]}}
@@ -96,15 +87,14 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
     sigterm = signal.getsignal(signal.SIGTERM)
     try:
         try:
-            _check_answers(address)
-            with _patience(ray):
-                ray.init(**how)
+            be_patient(ray)
+            ray.init(**how)
         except Exception as error:  # a bare one of Ray's among them
-            reason = str(error).strip().partition("\n")[0]
+            why = str(error).strip().partition("\n")[0]
             if address is None:
-                raise UsageError(f"no Ray cluster could be started here: {reason}") from error
+                raise UsageError(f"no Ray cluster could be started here: {why}") from error
             raise UsageError(
-                f"no Ray cluster at {address}: {reason}. `ray start --head` starts one and prints its address; all "
+                f"no Ray cluster at {address}: {why}. `ray start --head` starts one and prints its address; all "
                 "machines need its token (`ray get-auth-token`). --ray without an address starts a local one"
             ) from error
         finally:
@@ -116,33 +106,22 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
         ray.shutdown()
 
 
-def _check_answers(address: str | None) -> None:
-    """OSError at once where nothing listens at host:port; Ray itself asks for minutes."""
-    host, _, port = (address or "").rpartition(":")
-    if port.isdigit() and "/" not in host:
-        socket.create_connection((host, int(port)), timeout=10).close()
-
-
-@contextmanager
-def _patience(ray: ModuleType) -> Iterator[None]:
+def be_patient(ray: ModuleType) -> None:
     """Let a node take `STARTING` seconds to register; Ray gives it 30, which no setting changes."""
     services = ray._private.services
-    get_node, until = services.get_node, time.monotonic() + STARTING
+    get_node = services.get_node
 
     def wait_for_node(*given: object) -> dict:
+        end = time.monotonic() + STARTING
         while True:
             try:
                 return get_node(*given)
             except RuntimeError:  # it is not registered yet
-                if time.monotonic() > until:
+                if time.monotonic() > end:
                     raise
                 time.sleep(0.5)
 
     services.get_node = wait_for_node
-    try:
-        yield
-    finally:
-        services.get_node = get_node
 
 
 def over_cluster(
@@ -160,42 +139,39 @@ def over_cluster(
     machine, and clocks have to agree where there is a `deadline`: after it what has not begun is canceled, also
     what waits for a machine that is gone. An interrupt ends the tasks at once, a minute behind their checkpoints.
     """
-    folder = Path(checkpoints).absolute()
-    yield from forget_checkpoints(
-        _over_cluster(list(jobs), device, folder, deadline, precision, progress), folder
-    )
+    jobs, folder = list(jobs), Path(checkpoints).absolute()
+    told = _over_cluster(jobs, device, folder, deadline, precision, progress)
+    yield from what_ended(told, len(jobs), folder)
 
 
-def _over_cluster(jobs, device, folder, deadline, precision, progress) -> Iterator[tuple[Job, Run]]:
+def _over_cluster(jobs, device, folder, deadline, precision, progress) -> Iterator[Told]:
     ray = load_ray()
     train = ray.remote(num_cpus=1, num_gpus=int(device.type == "cuda"), max_retries=RETRIES)(work)
     waiting = {
         train.remote(group, device.type, folder, deadline, precision): group for group in tasks(jobs, device)
     }
-    failed: list[str] = []
-    ended = False
+    canceled = False
     with open_bar("on the cluster", len(jobs), " runs", leave=True, shown=progress) as bar:
         while waiting:
             done, _ = ray.wait(list(waiting), timeout=0.5)
             bar.update(0)
-            if not ended and past(deadline):
-                ended = True
+            if not canceled and past(deadline):
+                canceled = True
                 for reference in waiting.keys() - done:
                     ray.cancel(reference)  # what runs does not hear it, see `work`
             for reference in done:
-                group = {job.key: job for job in waiting.pop(reference)}
+                group = waiting.pop(reference)
                 try:
-                    runs, lines = ray.get(reference)
+                    told = ray.get(reference)
                 except ray.exceptions.TaskCancelledError:
                     continue  # it had not begun
                 except ray.exceptions.RayError as error:
-                    why = getattr(error, "cause", None) or error
-                    failed += [failure_line(job, why) for job in group.values()]
-                    continue
-                failed += lines
-                bar.update(sum(run.finished for run in runs))
-                yield from ((group[run.key], run) for run in runs)
-    raise_failures(failed, len(jobs))
+                    why = reason(getattr(error, "cause", None) or error)
+                    told = [(job.key, why) for job in group]
+                by_key = {job.key: job for job in group}
+                for key, run in told:
+                    bar.update(isinstance(run, Run) and run.finished)
+                    yield by_key[key], run
 
 
 def tasks(jobs: list[Job], device: torch.device) -> list[list[Job]]:
@@ -213,8 +189,8 @@ def tasks(jobs: list[Job], device: torch.device) -> list[list[Job]]:
 
 def work(
     jobs: list[Job], kind: str, checkpoints: Path, deadline: float | None, precision: str
-) -> tuple[list[Run], list[str]]:
-    """What a worker does: train the jobs of a task on its device; returns the runs, and a line for each failure.
+) -> list[tuple[str, Run | str]]:
+    """What a worker does: train the jobs of a task on its device; returns what came of each, by its key.
 
     The runs come back without weights: Ray hands small results to the driver at once, and a machine that is lost
     later takes none of them along. A task that runs is deaf to Ray's canceling: it ends by itself at the deadline.
@@ -222,7 +198,9 @@ def work(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    failed: list[str] = []
-    ended = train_stacks(jobs, torch.device(kind), checkpoints, deadline, precision, False, failed)
-    runs = [replace(run, model=nn.Identity(), device_name=describe(run.device)) for _, run in ended]
-    return runs, failed
+    told = []
+    for job, run in in_stacks(jobs, torch.device(kind), checkpoints, deadline, precision, False):
+        if isinstance(run, Run):
+            run = replace(run, model=nn.Identity(), device_name=describe(run.device))
+        told.append((job.key, run))
+    return told

@@ -14,13 +14,16 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 import torch
+from joblib import cpu_count  # by the affinity of this process and the quota of its container
 
 from mini_lib.progress import open_bar
 from mini_lib.training import Run, TrainingRun, train
 
 Build = Callable[[dict, int], TrainingRun]
+Told = tuple["Job", Run | str]  # what came of a job, or why nothing did
 STACK = 40  # networks in one stack at most
 WINDOW = 80  # jobs whose runs are built, and so held in memory, at a time
+DIED = "its worker process died; if memory is short, the same command with fewer --workers goes on"
 GRACE = 10.0  # seconds that an interrupted worker has to end its update and write a checkpoint
 
 
@@ -35,14 +38,7 @@ class Job:
 
 
 class JobsFailed(RuntimeError):
-    """Some jobs ended in an error; the others are done, unless a worker process died."""
-
-
-def default_workers() -> int:
-    """One process for each core that this process may use, by its affinity and by its container's quota."""
-    from joblib import cpu_count
-
-    return cpu_count()
+    """Some jobs ended in an error, or were lost with their worker process; what else ended is kept."""
 
 
 def launch(
@@ -72,21 +68,33 @@ def launch(
     """
     jobs, checkpoints = list(jobs), Path(checkpoints)
     if device.type == "cpu":
-        runs = _over_cores(jobs, checkpoints, deadline, workers or default_workers(), progress)
+        told = _over_cores(jobs, checkpoints, deadline, workers or cpu_count(), progress)
     else:
-        runs = _in_stacks(jobs, device, checkpoints, deadline, precision, progress)
-    yield from forget_checkpoints(runs, checkpoints)
+        told = in_stacks(jobs, device, checkpoints, deadline, precision, progress)
+    yield from what_ended(told, len(jobs), checkpoints)
 
 
-def forget_checkpoints(runs: Iterable[tuple[Job, Run]], folder: Path) -> Iterator[tuple[Job, Run]]:
-    """Hand the runs on, and delete the checkpoint of a finished one once the caller asks for the next.
+def what_ended(told: Iterable[Told], total: int, folder: Path) -> Iterator[tuple[Job, Run]]:
+    """Hand the runs on; JobsFailed after the last, if some of so many jobs failed, with a line about each.
 
-    A kill between the record and that leaves a checkpoint behind: `reproduce` deletes those of runs on record.
+    The checkpoint of a finished run goes once the caller asks for the next. A kill between the record and that
+    leaves a checkpoint behind: `reproduce` deletes those of runs on record.
     """
-    for job, run in runs:
+    failed = []
+    for job, run in told:
+        if isinstance(run, str):
+            failed.append(f"{job.settings}, seed {job.seed}: {run}")
+            continue
         yield job, run
         if run.finished:
             (folder / f"{run.key}.pt").unlink(missing_ok=True)
+    if failed:
+        raise JobsFailed("\n".join([f"{len(failed)} of {total} runs failed:", *failed]))
+
+
+def reason(error: BaseException) -> str:
+    """Why something failed; an error without words is named by its type."""
+    return str(error) or type(error).__name__
 
 
 def past(deadline: float | None) -> bool:
@@ -97,9 +105,9 @@ def past(deadline: float | None) -> bool:
 # ------------------------------------------------------------------------------------------------ CPU
 
 
-def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tuple[Job, Run]]:
+def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[Told]:
     """Train jobs in processes; each stops, with a checkpoint, when our end of its pipe is closed or gone."""
-    waiting, ended, failed, lost = deque(jobs), 0, [], 0
+    waiting, ended = deque(jobs), 0
     spawn, processes = multiprocessing.get_context("spawn"), []
     busy: dict[Connection, Job] = {}
 
@@ -132,20 +140,19 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
                 try:
                     told = pipe.recv()
                 except (EOFError, OSError):
-                    lost += 1
                     del busy[pipe]
+                    yield job, DIED
                     continue
                 if isinstance(told, int):
                     bar.update(told)
                     continue
                 hand_out(pipe)
-                if isinstance(told, str):
-                    failed.append(told)
-                    continue
-                ended += told.finished
+                ended += isinstance(told, Run) and told.finished
                 bar.set_description_str(f"{ended} of {len(jobs)} runs", refresh=False)
                 yield job, told
             bar.update(0)
+        if waiting and not past(deadline):
+            yield waiting[0], f"no worker process is left for it, and for {len(waiting) - 1} runs after it"
     finally:
         bar.close()
         for pipe in busy:
@@ -158,11 +165,10 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[tupl
             for process in processes:
                 process.kill()
                 process.join()
-    raise_failures(failed, len(jobs), lost and lost + len(waiting))
 
 
 def _work(pipe: Connection, checkpoints: Path, deadline: float | None) -> None:
-    """Train jobs as they come; send numbers of updates, and of each job the run, or a line that says what is wrong.
+    """Train jobs as they come; send numbers of updates, and of each job the run, or what is wrong.
 
     During a training nothing comes, so a pipe that has something to read is closed. A scheduler sends SIGTERM to
     workers along with their parent.
@@ -188,24 +194,7 @@ def _work(pipe: Connection, checkpoints: Path, deadline: float | None) -> None:
                 made = [job.build(job.settings, job.seed)]
                 pipe.send(*train(made, checkpoints=checkpoints, keep_finished=True, stop=stop, progress=tell))
             except Exception as error:  # whatever is wrong with one job, the others are trained
-                pipe.send(failure_line(job, error))
-
-
-def failure_line(job: Job, error: BaseException | str) -> str:
-    """A line that names a job and says why it failed; an error without words is named by its type."""
-    return f"{job.settings}, seed {job.seed}: {str(error) or type(error).__name__}"
-
-
-def raise_failures(failed: list[str], total: int, lost: int = 0) -> None:
-    """JobsFailed, if some of so many jobs failed or were lost with their worker process."""
-    lines = [f"{len(failed)} of {total} runs failed:", *failed] if failed else []
-    if lost:
-        lines += [
-            f"a worker process died, perhaps for want of memory; {lost} of {total} runs are not done.",
-            "Finished runs are kept; the same command goes on, with fewer --workers if memory is short.",
-        ]
-    if lines:
-        raise JobsFailed("\n".join(lines))
+                pipe.send(reason(error))
 
 
 # ------------------------------------------------------------------------------------------------ GPU
@@ -214,26 +203,10 @@ def raise_failures(failed: list[str], total: int, lost: int = 0) -> None:
 Stack = list[tuple[Job, TrainingRun]]
 
 
-def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iterator[tuple[Job, Run]]:
-    failed: list[str] = []
-    yield from train_stacks(jobs, device, checkpoints, deadline, precision, progress, failed)
-    raise_failures(failed, len(jobs))
-
-
-def train_stacks(
-    jobs: list[Job],
-    device: torch.device,
-    checkpoints: Path,
-    deadline: float | None,
-    precision: str,
-    progress: bool,
-    failed: list[str],
-) -> Iterator[tuple[Job, Run]]:
-    """Train the jobs in this process, neighbors of equal shape as one stack, halved where that is too large.
-
-    `failed` gets a line about each that cannot be trained.
-    """
+def in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iterator[Told]:
+    """Train the jobs in this process, neighbors of equal shape as one stack, halved where that is too large."""
     for start in range(0, len(jobs), WINDOW):
+        failed: list[Told] = []
         in_time = takewhile(lambda job: not past(deadline), jobs[start : start + WINDOW])
         waiting = deque(stacks(in_time, failed))
         while waiting and not past(deadline):
@@ -258,8 +231,9 @@ def train_stacks(
                 for part in (stack[half:], stack[:half]):
                     waiting.extendleft(stacks([job for job, _ in part], failed))
             else:
-                why = f"out of memory on {device}" if out_of_memory else error
-                failed += [failure_line(job, why) for job, _ in stack]
+                why = f"out of memory on {device}" if out_of_memory else reason(error)
+                failed += [(job, why) for job, _ in stack]
+        yield from failed
 
 
 def _attempt(training_runs: list[TrainingRun], **how) -> tuple[list[Run], Exception | None]:
@@ -273,16 +247,16 @@ def _attempt(training_runs: list[TrainingRun], **how) -> tuple[list[Run], Except
     return [], failure
 
 
-def stacks(jobs: Iterable[Job], failed: list[str]) -> list[Stack]:
+def stacks(jobs: Iterable[Job], failed: list[Told]) -> list[Stack]:
     """Build the runs and group neighbors of equal shape, at most `STACK`; what a plan puts first stays first.
 
-    A job that cannot be built is left out, and `failed` gets a line about it.
+    A job that cannot be built is left out, and goes to `failed`.
     """
     built = []
     for job in jobs:
         try:
             built.append((job, job.build(job.settings, job.seed)))
         except Exception as error:
-            failed.append(failure_line(job, error))
+            failed.append((job, reason(error)))
     alike = [list(group) for _, group in groupby(built, key=lambda each: each[1].stack_key())]
     return [group[i : i + STACK] for group in alike for i in range(0, len(group), STACK)]

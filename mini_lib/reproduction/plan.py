@@ -33,31 +33,28 @@ class Step(NamedTuple):
     purpose: str  #: what they are for, in a few words.
     jobs: tuple[Job, ...]  #: the cheapest first.
     seconds: tuple[float, ...]  #: what each is expected to take.
-    ends: float = 0.0  #: seconds after the start; `schedule` says when.
+    ends: float = math.inf  #: seconds after the start, where `schedule` knows it.
 
 
 def expected_seconds(records: Iterable[dict], device: str) -> Seconds:
-    """How long whole runs are expected to take on a device, by the name that `devices.describe` gives it.
+    """How long whole runs take on such a device, a CPU or a GPU by its name ("cpu: ...").
 
-    By the median of the runs of the same settings on such a device; else by the median seconds of an update of runs
-    of the same network. Where nothing was timed on such a device, any other CPU, or GPU, stands for it.
+    By the median of runs of the same settings; else by that of an update of runs of the same network.
     """
-    # Stacks that shared a GPU took longer than each would have alone.
-    records = [each for each in records if each["provenance"].get("at_once", 1) == 1 and not each["diverged"]]
-    timed_on = {record["provenance"]["device"] for record in records}
-    kind = device if device in timed_on else device.partition(":")[0]
     timed: dict[str, list[float]] = defaultdict(list)  # runs by their hash, updates by the network
     for record in records:
-        if record["provenance"]["device"].startswith(kind):
-            taken = record["provenance"]["seconds"]
-            timed[record["hash"]].append(taken)
-            timed[_network(record["settings"])].append(taken / max(1, record["updates"]))
+        about = record["provenance"]
+        # Stacks that shared a GPU took longer than each would have alone.
+        alone = about["device"].split(":")[0] == device.split(":")[0] and about.get("at_once", 1) == 1
+        if alone and not record["diverged"]:
+            timed[record["hash"]].append(about["seconds"])
+            timed[_network(record["settings"])].append(about["seconds"] / max(1, record["updates"]))
     medians = {name: statistics.median(seconds) for name, seconds in timed.items()}
 
     def seconds(job: Job) -> float:
         if (digest := _digest(job)) not in medians:
-            update = medians.get(_network(job.settings), math.inf)
-            medians[digest] = update * _updates(job) if update < math.inf else math.inf
+            update = medians.get(_network(job.settings))
+            medians[digest] = math.inf if update is None else update * _updates(job)
         return medians[digest]
 
     return seconds
@@ -143,20 +140,13 @@ def schedule(steps: Iterable[Step], workers: int, budget: float = math.inf) -> t
     """
     inside, beyond, end = [], [], 0.0
     for step in steps:
-        ends = end + _lasts(step, workers)
+        ends = end + max(sum(step.seconds) / workers, *step.seconds)
         if ends <= budget:
             end = ends
             inside.append(step._replace(ends=end))
         else:
             beyond.append(step)
-    for number, step in enumerate(beyond):
-        end += _lasts(step, workers)
-        beyond[number] = step._replace(ends=end)
     return inside + beyond, len(inside)
-
-
-def _lasts(step: Step, workers: int) -> float:
-    return max(sum(step.seconds) / workers, *step.seconds)
 
 
 def span(seconds: float) -> str:
@@ -169,22 +159,20 @@ def span(seconds: float) -> str:
 
 
 def describe_plan(steps: list[Step], inside: int, budget: str | None = None, shown: int = SHOWN) -> str:
-    """A line a step, and one on all of them; none is longer than 100 characters.
-
-    `inside` says how many of the steps end within the budget.
-    """
+    """A line a step, at most 100 characters long, and one on all of them; `inside` of the budget are so many."""
     lines = [f"{'ends after':>12}{'runs':>7}  for"]
     for number, step in enumerate(steps[:shown]):
-        if budget is not None and number == inside:
+        if number == inside:
             lines.append(f"after the budget of {budget}; what is begun is kept, and goes on next time:")
         lines.append(f"{span(step.ends):>12}{len(step.jobs):7}  {step.purpose}"[:100])
     if len(steps) > shown:
         lines.append(f"... and {len(steps) - shown} more; --dry-run prints them all")
-    runs, within = (sum(len(step.jobs) for step in part) for part in (steps, steps[:inside]))
-    known = [seconds for step in steps for seconds in step.seconds if math.isfinite(seconds)]
-    lines.append(f"in all {counted(runs, 'run')}: {span(sum(known))} of work on one worker")
-    if unknown := runs - len(known):
+    times = [seconds for step in steps for seconds in step.seconds]
+    known = list(filter(math.isfinite, times))
+    lines.append(f"in all {counted(len(times), 'run')}: {span(sum(known))} of work on one worker")
+    if unknown := len(times) - len(known):
         lines[-1] += f", without {counted(unknown, 'run')} whose time is unknown"
-    return "\n".join(
-        [*lines, *([] if budget is None else [f"expected within {budget}: {counted(within, 'run')}"])]
-    )
+    if budget is not None:
+        within = sum(len(step.jobs) for step in steps[:inside])
+        lines.append(f"expected within {budget}: {counted(within, 'run')}")
+    return "\n".join(lines)

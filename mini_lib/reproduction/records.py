@@ -23,12 +23,7 @@ if TYPE_CHECKING:
     from mini_lib.training import Run
 
 COMMITTED = Path(__file__).parent / "records"
-SAME = (
-    "settings",
-    "diverged",
-    "updates",
-    "scale",
-)  # what two records of one key must agree on, and in metrics
+SAME = ("settings", "diverged", "updates", "scale")  # in which, and in metrics, records of one key agree
 PARTS = {*SAME, "metrics", "key", "hash", "seed", "paper", "data", "curve", "provenance"}
 
 
@@ -205,13 +200,13 @@ def is_new(record: dict, known: dict[str, dict], where: Path) -> bool:
     return record["key"] not in known
 
 
-def check_folder(folder: Path, what: str) -> None:
-    """Make a folder for `what`; OSError now, rather than after hours of training, if it cannot be written to."""
+def check_folder(folder: Path) -> None:
+    """Make a folder; OSError now, rather than after hours of training, if it cannot be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise OSError(f"cannot write {what} to {folder} ({error}); name another with --{what}") from error
+        raise OSError(f"cannot write to {folder} ({error}); name another with --records") from error
 
 
 def to_line(record: dict) -> str:

@@ -32,7 +32,7 @@ from mini_lib.reproduction.esbn import cells as esbn
 
 def train_here(jobs, checkpoints, deadline, workers, progress):
     for job in jobs:  # alone: only so is a run that was resumed equal to one that was not
-        yield from launch._in_stacks([job], torch.device("cpu"), checkpoints, deadline, "fp32", False)
+        yield from launch.in_stacks([job], torch.device("cpu"), checkpoints, deadline, "fp32", False)
 
 training.CHECKPOINT_SECONDS = 0.0
 launch._over_cores = train_here

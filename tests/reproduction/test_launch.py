@@ -13,7 +13,7 @@ import torch
 from mini_lib.reproduction import launch as launching
 from mini_lib.reproduction.esbn.cells import build
 from mini_lib.reproduction.launch import JobsFailed, launch, stacks
-from mini_lib.training import Run, TrainingStack, train
+from mini_lib.training import TrainingStack, train
 from reproduction.samples import job
 
 CPU = torch.device("cpu")
@@ -21,7 +21,8 @@ CPU = torch.device("cpu")
 
 def in_stacks(jobs, folder, deadline=None):
     """Train as on a GPU, in this process."""
-    return launching._in_stacks(jobs, CPU, folder, deadline, "fp32", False)
+    runs = launching.in_stacks(jobs, CPU, folder, deadline, "fp32", False)
+    return launching.what_ended(runs, len(jobs), folder)
 
 
 def until_failure(runs, match):
@@ -85,7 +86,7 @@ def test_a_worker_trains_job_after_job_and_tells_its_updates_and_what_failed(wor
     run, updates = told(pipe)
     assert (run.finished, run.updates, updates, stems(tmp_path)) == (True, 3, 3, [job(1).key])
     pipe.send(job(7, broken))
-    assert told(pipe)[0].endswith("seed 7: AssertionError")
+    assert told(pipe)[0] == "AssertionError"
     pipe.send(job(2))
     assert told(pipe)[0].key == job(2).key
 
@@ -116,13 +117,21 @@ def end_process(settings, seed):
 
 
 @pytest.mark.slow
+def test_runs_that_no_worker_is_left_for_are_counted(tmp_path):
+    jobs = [job(9, end_process), job(1), job(2)]
+    runs = launch(jobs, device=CPU, checkpoints=tmp_path, workers=1, progress=False)
+    named = r"(?s)^2 of 3 runs failed:.*seed 9: .*died.*seed 1: no worker .* and for 1 runs after it$"
+    assert until_failure(runs, named) == {}
+
+
+@pytest.mark.slow
 def test_runs_over_two_cores_equal_those_trained_here_whatever_becomes_of_other_runs(tmp_path, capfd):
     jobs = [job(9, end_process), *(job(seed) for seed in (1, 2, 3, 4))]
     (tmp_path / f"{jobs[2].key}.pt").write_bytes(b"damaged")
     runs = launch(jobs, device=CPU, checkpoints=tmp_path, workers=2)
     named = (
-        rf"(?s)^1 of 5 runs failed:\n.*seed 2: .*{jobs[2].key}\.pt is damaged.*\n"
-        r"a worker process died, perhaps for want of memory; 1 of 5 runs are not done\.\nFinished runs are kept"
+        rf"(?s)^2 of 5 runs failed:\n(?=.*seed 2: .*{jobs[2].key}\.pt is damaged)"
+        r".*seed 9: its worker process died; if memory is short"
     )
     ended = until_failure(runs, named)
     assert sorted(ended) == [1, 3, 4]
@@ -139,14 +148,17 @@ def test_runs_over_two_cores_equal_those_trained_here_whatever_becomes_of_other_
 # ------------------------------------------------------------------------------------------ in stacks
 
 
-def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path):
-    jobs = [job(1), job(2, tcn=False)]
-    runs = launching.forget_checkpoints(in_stacks(jobs, tmp_path), tmp_path)
+def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path, monkeypatch):
+    jobs = [job(1), job(2)]
+    runs = in_stacks(jobs, tmp_path)
     next(runs)
-    assert stems(tmp_path) == [jobs[0].key]
-    next(runs)
+    assert stems(tmp_path) == sorted(each.key for each in jobs)
+    _, second = next(runs)
     runs.close()  # the caller failed to keep the second
     assert stems(tmp_path) == [jobs[1].key]
+    monkeypatch.setattr(TrainingStack, "step", None)  # it needs no update again
+    ((_, again),) = in_stacks(jobs[1:], tmp_path)
+    assert (again.finished, again.updates, again.metrics) == (True, 3, second.metrics)
 
 
 def test_neighbors_of_equal_shape_share_a_stack_that_is_not_too_large_and_the_order_stays(monkeypatch):
@@ -224,14 +236,3 @@ def test_what_a_failed_stack_held_is_free_again(monkeypatch):
     runs, error = launching._attempt([])
     assert (runs, str(error)) == ([], "a device-side assert")
     assert held[0]() is None
-
-
-def test_a_stack_whose_caller_stops_at_the_first_run_needs_no_update_again(tmp_path, monkeypatch):
-    jobs = [job(1), job(2)]
-    runs = in_stacks(jobs, tmp_path)
-    _, first = next(runs)
-    runs.close()
-    monkeypatch.setattr(TrainingStack, "step", None)
-    again: list[Run] = [run for _, run in in_stacks(jobs, tmp_path)]
-    assert [(run.finished, run.updates) for run in again] == [(True, 3), (True, 3)]
-    assert again[0].metrics == first.metrics
