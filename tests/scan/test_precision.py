@@ -109,17 +109,15 @@ def test_a_wrong_batch_is_refused_in_one_sentence(name):
 
 
 @pytest.mark.parametrize(
-    ("kind", "options"),
+    ("kind", "name", "value"),
     [
-        (SyntacticAttention, {"syntax": 7}),
-        (SyntacticAttention, {"ends": "zeros"}),
-        (GRUAttention, {"dropout": 1.0}),
-        (LiNetwork, {"strength": -1}),
-        (CNN, {"kernel": 0}),
-        (MetaSeq2Seq, {"size": 2.0}),
+        (SyntacticAttention, "ends", "zeros"),
+        (GRUAttention, "dropout", 1.0),
+        (LiNetwork, "strength", -1),
+        (CNN, "kernel", 0),
+        (MetaSeq2Seq, "size", 2.0),
     ],
 )
-def test_networks_that_cannot_be_made_are_refused(kind, options):
-    ((name, value),) = options.items()
-    with pytest.raises(UsageError, match=f"{name}.* {value}|{name}.*'{value}'"):
-        unwrap(kind.__init__)(kind.__new__(kind), **options)  # past the check of types, which only tests make
+def test_networks_that_cannot_be_made_are_refused(kind, name, value):
+    with pytest.raises(UsageError, match=f"{name}.* '?{value}"):
+        unwrap(kind.__init__)(kind.__new__(kind), **{name: value})  # past the check of types
