@@ -77,7 +77,7 @@ def test_gradients_are_slopes_and_padding_is_of_no_effect(name, monkeypatch):
         state = {key: each + by * ahead[key] for key, each in learned.items()}
         return loss(functional_call(network, state, filled), actions)
 
-    expected = (moved(1e-5) - moved(-1e-5)) / 2e-5
+    expected = (moved(1e-6) - moved(-1e-6)) / 2e-6
     torch.testing.assert_close(slope, expected, rtol=1e-5, atol=1e-7)
 
 

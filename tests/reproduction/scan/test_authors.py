@@ -31,11 +31,9 @@ class Encoder(nn.Module):
         if self.semantic_rnn is not None:
             m, _ = self.semantic_rnn(m)
         states, _ = self.rnn1(self.W_x(command)[:, None])
-        first, last = self.SOS_embed.weight[0], self.EOS_embed.weight[0]
-        context = [first]
-        for j in range(1, len(command) - 1):
-            context.append(torch.cat([states[j - 1, 0, :100], states[j + 1, 0, 100:]]))
-        h, (final, _) = self.rnn2(torch.stack([*context, last])[:, None])
+        inner = torch.cat([states[:-2, 0, :100], states[2:, 0, 100:]], dim=1)
+        context = torch.cat([self.SOS_embed.weight, inner, self.EOS_embed.weight])
+        h, (final, _) = self.rnn2(context[:, None])
         return m[:, 0], h[:, 0], torch.relu(self.fc0(torch.cat([final[0, 0], final[1, 0]])))
 
 
