@@ -11,9 +11,11 @@ from mini_lib.errors import UsageError
 from mini_lib.files import trained
 from mini_lib.scan import analysis
 from mini_lib.scan.runs import accuracy, answers
+from mini_lib.scan.syntactic_attention import SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, MAX_ACTIONS, WORD_IDS, decode, encode, exactly_right, get_split
+from mini_lib.seeding import seeded
 from scan.by_hand import ACTIONS, COMMANDS, MEANINGS, ByHand
-from scan.networks import make
+from scan.networks import FORMS, make
 
 
 def test_attend_gives_words_actions_sources_and_attention_of_a_command():
@@ -64,9 +66,13 @@ def test_a_dictionary_is_the_output_with_all_attention_on_one_word(form, options
         assert found.best()[word] == found.actions[expected.argmax()]
 
 
-@pytest.mark.parametrize("form", ["default", "sequential", "syntax-action"])
+@pytest.mark.parametrize("form", ["default", "sequential", "syntax-action", "nonlinear"])
 def test_both_streams_on_one_command_give_what_the_network_predicts(form):
-    model = make(form, spread=1.0)
+    with seeded(0, "test"):
+        model = SyntacticAttention(syntax=8, semantics=6, **FORMS[form]).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter *= 4  # with its first weights it gives one action throughout
     words, lengths, _ = encode(COMMANDS).tensors
     predicted = model.predict(words, lengths, MAX_ACTIONS)
     assert len(predicted.unique(dim=0)) > 1  # commands are told apart
