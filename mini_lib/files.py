@@ -25,6 +25,7 @@ from mini_lib.module import Module
 FULL = {None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # None: PyTorch gives no number
 TRAINED = {
     "esbn": "esbn/distribution_of_three_m95",
+    "esbn_second": "esbn/distribution_of_three_m95_second",  # another seed, with other objects withheld
     "esbn_lstm": "esbn/distribution_of_three_m95_lstm",  # the baseline, on the same problems
     "gru_attention": "scan/gru_attention_add_jump",  # the baseline, on the same commands
     "syntactic_attention": "scan/syntactic_attention_add_jump",
