@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -10,25 +9,14 @@ from torch import Tensor, nn
 from mini_lib.reproduction.ledger import Renaming, load
 
 
-class Place(NamedTuple):
-    """Where a parameter of theirs belongs: in our tensor of this name, or in a half of it."""
-
-    name: str  #: of our tensor.
-    half: int | None = None  #: 0 or 1; None for all of it.
-
-    def of(self, tensors: Mapping[str, Tensor]) -> Tensor:
-        """The tensor, or its half; a view that one can fill."""
-        return tensors[self.name] if self.half is None else tensors[self.name][self.half]
-
-
-def places(renamings: Iterable[Renaming], own: Iterable[str]) -> dict[str, Place]:
-    """Where each parameter of their network goes in ours, whose tensors have the names `own`."""
-    own, found = list(own), {}
+def places(renamings: Iterable[Renaming], own: Mapping[str, Tensor]) -> dict[str, tuple[str, Tensor]]:
+    """Where each parameter of their network goes in ours: the name of our tensor, and the tensor, or a half of it."""
+    found = {}
     for row in renamings:
         ours, _, half = row.ours.partition("[")
-        for name in own:
+        for name, tensor in own.items():
             if (rest := _match(ours, name)) is not None:
-                found[row.theirs.replace("*", rest)] = Place(name, int(half[:-1]) if half else None)
+                found[row.theirs.replace("*", rest)] = name, tensor[int(half[:-1])] if half else tensor
     return found
 
 
@@ -50,8 +38,8 @@ def load_renamed(
     state = {name: value.clone() for name, value in network.state_dict().items()}
     to, unused = places(renamings, state), [row.theirs for row in renamings if row.unused]
     problems = [
-        f"{name!r} is missing (it would be our {place.name!r})"
-        for name, place in to.items()
+        f"{name!r} is missing (it would be our {ours!r})"
+        for name, (ours, _) in to.items()
         if name not in theirs
     ]
     for name, value in theirs.items():
@@ -59,11 +47,11 @@ def load_renamed(
             if all(_match(pattern, name) is None for pattern in unused):
                 problems.append(f"{name!r} has no place in it")
             continue
-        target = to[name].of(state)
+        ours, target = to[name]
         if value.squeeze().shape == target.squeeze().shape:
             target.copy_(value.reshape(target.shape))
         else:
-            shapes = f"has shape {tuple(value.shape)}, our {to[name].name!r} needs {tuple(target.shape)}"
+            shapes = f"has shape {tuple(value.shape)}, our {ours!r} needs {tuple(target.shape)}"
             problems.append(f"{name!r} {shapes}")
     if problems:
         raise ValueError(

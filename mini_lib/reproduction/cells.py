@@ -101,22 +101,17 @@ def paper_module(paper: str) -> ModuleType:
     return import_module(f"mini_lib.reproduction.{paper}.cells")
 
 
-def select(
-    what: str | None = None,
-    rows: Iterable[str] | None = None,
-    columns: Iterable[str] | None = None,
-    variants: Iterable[str] | None = None,
-) -> list[Cell]:
+def select(what: str | None = None, variants: Iterable[str] | None = None) -> list[Cell]:
     """The entries of a paper, a table, a claim (those that decide it, of every variant), or one entry by its id.
 
     Without a name, those of all papers. UsageError on unknown names.
     """
-    from mini_lib.reproduction.claims import claims_by_id
+    from mini_lib.reproduction.claims import load_claims
 
     paper = (what or "").split(".")[0]
     known = [*PAPERS, *STUDIES]
     cells = [cell for each in ([paper] if paper in known else PAPERS) for cell in cells_of(each)]
-    claims = claims_by_id()
+    claims = {claim.id: claim for claim in load_claims()}
     tables = dict.fromkeys(cell.table for cell in cells)
     if what and "/" in what:
         check_names("entry", [what], [cell.id for cell in cells])
@@ -130,7 +125,7 @@ def select(
         error = unknown_name_error("paper, table or claim", what, [*known, *tables, *claims])
         said = str(error).partition(" known:")[0]
         raise UsageError(f"{said} `mini-lib list` shows the tables, `mini-lib claims` the claims")
-    return narrow(cells, row=rows, column=columns, variant=variants)
+    return narrow(cells, variant=variants)
 
 
 def narrow(cells: Iterable[Cell], **wanted: Iterable[str] | None) -> list[Cell]:

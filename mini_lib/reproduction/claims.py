@@ -8,15 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from mini_lib.errors import check_names
-from mini_lib.reproduction.cells import TUTORIAL, Cell, size_and_name
+from mini_lib.reproduction.cells import TUTORIAL, size_and_name
 from mini_lib.reproduction.comparison import Comparison, counted
 from mini_lib.reproduction.judgement import (
     NOT_REPRODUCED,
     NOT_RUN,
     REPRODUCED,
     UNCLEAR,
-    WORDS,
     Mean,
     expand,
     judge_rule,
@@ -24,7 +22,6 @@ from mini_lib.reproduction.judgement import (
 )
 from mini_lib.reproduction.tables import load_json, not_compared, reports_numbers
 
-CLAIMS = Path(__file__).with_name("claims.json")
 SCALES = ("paper", TUTORIAL)
 WINDOW = 5  # logged batches that a training accuracy is averaged over before it is compared with a level
 
@@ -76,33 +73,24 @@ class Judgement(NamedTuple):
 @cache
 def load_claims() -> tuple[Claim, ...]:
     """All claims, as claims.json has them."""
-    return tuple(Claim(**entry) for entry in load_json(CLAIMS, list))
+    return tuple(Claim(**entry) for entry in load_json(Path(__file__).with_name("claims.json"), list))
 
 
-def claims_by_id() -> dict[str, Claim]:
-    """All claims by their ids."""
-    return {claim.id: claim for claim in load_claims()}
-
-
-def judge(
-    comparisons: Iterable[Comparison],
-    claims: Iterable[Claim] | None = None,
-    readings: Iterable[str] = (),
-) -> list[Judgement]:
+def judge(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = None) -> list[Judgement]:
     """Judge every claim at every scale at which all its entries are declared.
 
-    They are judged under `readings` too, variants such as "tutorial, balanced at first", where one of these has
-    entries of its own, and not just the numbers and runs that the claim was judged on before. UsageError for a
-    reading of which no entry is given. A claim of the paper is not reproduced where a control of ours on the same
-    table is not.
+    Of a paper that reports no numbers, nothing but the claims tells what an interpretation such as "tutorial, balanced
+    at first" achieves. There they are judged under each that has three runs of its own, and not just the numbers and
+    runs that the claim was judged on before. A claim of the paper is not reproduced where a control of ours on the
+    same table is not.
     """
     compared = {comparison.cell.id: comparison for comparison in comparisons}
-    readings = list(readings)
-    check_names("interpretation", readings, readings_among(each.cell for each in compared.values()))
+    cells = [each.cell for each in compared.values()]
+    readings = dict.fromkeys(cell.variant for cell in cells if cell.interpretation)
     judgements = []
     for claim in load_claims() if claims is None else claims:
         before = []
-        for scale in (*SCALES, *readings):
+        for scale in SCALES if reports_numbers(claim.paper) else (*SCALES, *readings):
             suffix = "" if scale == "paper" else f"/{scale}"
             own = {cell: compared.get(f"{cell}{suffix}") for cell in claim.cells()}
             numbers = [each and each.number for each in own.values()]
@@ -110,26 +98,8 @@ def judge(
             if all(own.values()) and numbers not in before and not given:
                 before.append(numbers)
                 judgements.append(_judge(claim, scale, own))
-    return _with_controls(judgements)
-
-
-def judge_all(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = None) -> list[Judgement]:
-    """As `judge`; of a paper that reports no numbers also under every interpretation that decides something.
-
-    Where numbers are reported, an interpretation's own entries stand beside them. Where none are, nothing but the
-    claims tells what it achieves.
-    """
-    compared = list(comparisons)
-    return [
-        each
-        for each in judge(compared, claims, readings_among(each.cell for each in compared))
-        if each.scale in SCALES or (each.verdict != NOT_RUN and not reports_numbers(each.claim.paper))
-    ]
-
-
-def readings_among(cells: Iterable[Cell]) -> list[str]:
-    """The variants among these that are no mere size, such as "no mask" or "tutorial, no mask", in order."""
-    return list(dict.fromkeys(cell.variant for cell in cells if cell.interpretation))
+    judgements = _with_controls(judgements)
+    return [each for each in judgements if each.scale in SCALES or each.verdict != NOT_RUN]
 
 
 def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison]) -> Judgement:
@@ -192,22 +162,3 @@ def updates_to(record: dict, level: float = 95.0, window: int = WINDOW) -> int |
         if statistics.fmean(scores[end - (1 if thinned else window) : end]) >= level:
             return updates[end - 1]
     return None
-
-
-def by_claim(judgements: Iterable[Judgement]) -> dict[Claim, list[Judgement]]:
-    """The judgements of each claim, in their order."""
-    found: dict[Claim, list[Judgement]] = {}
-    for each in judgements:
-        found.setdefault(each.claim, []).append(each)
-    return found
-
-
-def claim_counts(judgements: Iterable[Judgement]) -> dict[tuple[str, str, bool], dict[str, int]]:
-    """How many claims there are of each (paper, scale, whether they are ours), and how many of each word."""
-    found: dict[tuple[str, str, bool], dict[str, int]] = {}
-    for each in judgements:
-        key = each.claim.paper, each.scale, each.claim.ours
-        count = found.setdefault(key, dict.fromkeys(("claims", *WORDS), 0))
-        count["claims"] += 1
-        count[each.verdict] += 1
-    return found

@@ -1,6 +1,5 @@
 """The `mini-lib` command. Exit status: 0 done, 1 failed, 2 wrong use."""
 
-import json
 import math
 import re
 import signal
@@ -33,23 +32,18 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 WHAT = "A paper (scan), a table (scan.table1), a claim (scan.C4) or an entry, by its id."
 WhatArgument = Annotated[str | None, typer.Argument(help=WHAT, show_default=False)]
-RowOption = Annotated[list[str] | None, typer.Option(help="A row of the table; repeat for more.")]
-ColumnOption = Annotated[list[str] | None, typer.Option(help="A column; repeat for more.")]
-VariantOption = Annotated[
-    list[str] | None, typer.Option(help="A variant, such as small (networks); repeat for more.")
-]
+VARIANT = "A variant, such as small (networks); repeat for more."
+VariantOption = Annotated[list[str] | None, typer.Option(help=VARIANT)]
 AllOption = Annotated[bool, typer.Option("--all", help="All variants too.")]
-RecordsOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="A folder of your own, to read and to add to, instead of the stored records.", show_default=False
-    ),
-]
+RECORDS = "A folder of your own, to read and to add to, instead of the stored records."
+RecordsOption = Annotated[Path | None, typer.Option(help=RECORDS, show_default=False)]
+SEEDS = "Until each entry has so many runs, stored ones included (default: the paper's number)."
+RAY = "Train on a Ray cluster (default: of this machine)."
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 
 
 def print_version(wanted: bool) -> None:
-    """Print which version this is, and its commit in a checkout, and end."""
+    """Print the version, with its commit in a checkout, and end."""
     if wanted:
         from mini_lib.reproduction.records import code_version
 
@@ -68,7 +62,7 @@ def before_any_command(
 
 
 def to_read(folder: Path | None) -> "Records":
-    """The records of a folder, or those there are by default; UsageError where there is no such folder."""
+    """The records of a folder, or those there are by default."""
     from mini_lib.reproduction.records import Records
 
     if folder is not None and not folder.is_dir():
@@ -101,26 +95,15 @@ def list_(what: WhatArgument = None, every: AllOption = False, records: RecordsO
 @app.command()
 def compare(
     what: WhatArgument = None,
-    row: RowOption = None,
-    column: ColumnOption = None,
     variant: VariantOption = None,
     every: AllOption = False,
-    as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON.")] = False,
     records: RecordsOption = None,
 ) -> None:
     """Compare the papers' numbers with ours."""
     from mini_lib.reproduction import report
-    from mini_lib.reproduction.claims import claims_by_id, judge_all
     from mini_lib.reproduction.comparison import compare
 
-    store = to_read(records)
-    compared = compare(select(what, row, column, variant), store)
-    if as_json:
-        print(json.dumps([each.to_dict() for each in compared], indent=1))
-        return
-    if claim := claims_by_id().get(what):
-        judged = judge_all(compare(cells_of(claim.paper), store))
-        print(report.claims(each for each in judged if each.claim == claim) + "\n")
+    compared = compare(select(what, variant), to_read(records))
     print(report.listing(compared, every or bool(variant) or "/" in (what or "")))
 
 
@@ -128,7 +111,7 @@ def compare(
 def claims(what: WhatArgument = None, records: RecordsOption = None) -> None:
     """Judge the papers' claims: what they say, what became of it, and the figures that decide."""
     from mini_lib.reproduction import report
-    from mini_lib.reproduction.claims import judge_all, load_claims
+    from mini_lib.reproduction.claims import judge, load_claims
     from mini_lib.reproduction.comparison import compare
 
     select(what)  # refuses what is no name at all
@@ -136,7 +119,7 @@ def claims(what: WhatArgument = None, records: RecordsOption = None) -> None:
     if not chosen:
         raise UsageError(f"no claim is on {what}; `mini-lib claims` shows all claims")
     cells = [cell for paper in dict.fromkeys(each.paper for each in chosen) for cell in cells_of(paper)]
-    judged = judge_all(compare(cells, to_read(records)))  # all claims, since controls bear on others
+    judged = judge(compare(cells, to_read(records)))  # all claims, since controls bear on others
     print(report.claims(each for each in judged if each.claim in chosen))
 
 
@@ -168,26 +151,13 @@ def deadline_of(budget: str | None, started: float) -> float | None:
 @app.command()
 def reproduce(
     what: Annotated[str, typer.Argument(help=f"all, or: {WHAT}", show_default=False)],
-    row: RowOption = None,
-    column: ColumnOption = None,
     variant: VariantOption = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=1000,
-            help="Until each entry has so many runs, stored ones included (default: the paper's number).",
-            show_default=False,
-        ),
-    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, max=1000, help=SEEDS, show_default=False)] = None,
     device: DeviceOption = "auto",
     budget: Annotated[str | None, typer.Option(help="Stop in time: 30s, 9m, 2h.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one per core).")] = None,
     records: RecordsOption = None,
-    ray: Annotated[
-        str | None,
-        typer.Option(metavar="[ADDRESS]", help="Train on a Ray cluster (default: of this machine)."),
-    ] = None,
+    ray: Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=RAY)] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and train nothing.")] = False,
     precision: Annotated[str, typer.Option(help="fp32, or tf32 on a GPU.", hidden=True)] = "fp32",
 ) -> None:
@@ -204,7 +174,7 @@ def reproduce(
     from mini_lib.reproduction.records import Records, check_folder, code_version
 
     deadline = deadline_of(budget, _began)
-    chosen = select(None if what == "all" else what, row, column, variant)
+    chosen = select(None if what == "all" else what, variant)
     if not (variant or "/" in what):
         chosen = [cell for cell in chosen if not cell.variant]
     store = Records(records)
@@ -293,9 +263,7 @@ def unfinished(chosen: list[Cell], store: "Records", seeds: int | None) -> list[
 
 @app.command()
 def data(
-    name: Annotated[
-        str | None, typer.Argument(help="A public data set to download.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="One to download.", show_default=False)] = None,
 ) -> None:
     """Check the data files that are here, or download a public data set; checksums are verified."""
     from mini_lib import datasets
@@ -318,8 +286,7 @@ def doctor(device: DeviceOption = "auto") -> None:
     from mini_lib.devices import pick_device
     from mini_lib.reproduction.doctor import examine
 
-    builds = {paper: paper_module(paper).build for paper in (*PAPERS, *STUDIES)}
-    if not examine(builds, pick_device(device)):
+    if not examine(pick_device(device)):
         raise typer.Exit(1)
 
 

@@ -37,10 +37,10 @@ PACKAGE = Path(__file__).parents[1]
 
 
 class Cluster(NamedTuple):
-    """What a cluster has."""
+    """How many cores and GPUs a cluster has, as Ray counts them."""
 
-    cpus: int  #: cores.
-    gpus: int  #: GPUs, as Ray counts them.
+    cpus: int
+    gpus: int
 
     def device(self, name: str) -> torch.device:
         """The device of that name ("auto" takes GPUs if there are some); UsageError if no machine has one."""
@@ -72,8 +72,7 @@ def load_ray() -> ModuleType:
 def connected(address: str | None = None, workers: int | None = None) -> Iterator[Cluster]:
     """Connect to the cluster at an address, or start one on this machine with so many workers (one a core).
 
-    This package is sent to the machines of an address; what it stands on has to be installed there. At the end the
-    connection is closed, and a cluster that was started is gone. UsageError where there is no cluster.
+    This package is sent to the machines of an address; what it stands on has to be installed there.
     """
     ray = load_ray()
     how = {"log_to_driver": False, "logging_level": logging.ERROR}

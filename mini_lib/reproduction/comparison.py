@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction.cells import TUTORIAL as TUTORIAL, Cell, narrow
@@ -79,9 +79,8 @@ class Comparison:
     def papers_mean(self) -> Mean | None:
         """The reported number with its error, to be judged."""
         paper = self.paper
-        return paper and Mean(
-            paper.mean, paper.se, paper.runs - 1 if paper.se and paper.runs > 1 else math.inf
-        )
+        df = paper.runs - 1 if paper and paper.se and paper.runs > 1 else math.inf
+        return paper and Mean(paper.mean, paper.se, df)
 
     @property
     def difference(self) -> Mean | None:
@@ -112,14 +111,6 @@ class Comparison:
         """How many runs there are, such as "10", or "8/25" where the paper has more."""
         wanted = self.paper.runs if self.paper and not self.cell.variant else self.ours.n
         return f"{self.ours.n}/{wanted}" if self.ours.n < wanted else f"{self.ours.n}"
-
-    def to_dict(self) -> dict:
-        """For JSON."""
-        cell, ours = self.cell, self.ours
-        names = {name: getattr(cell, name) for name in ("id", "table", "row", "column", "variant")}
-        paper = {"paper": None if self.paper is None else asdict(self.paper)}
-        own = {"ours": {"mean": ours.mean, "sem": ours.sem, "values": list(ours.values)}}
-        return names | paper | own | {"n": ours.n, "diverged": ours.diverged, "verdict": self.verdict}
 
 
 def compare(
@@ -159,11 +150,11 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
-def counts(comparisons: Iterable[Comparison], of: str = "table") -> dict[str, dict[str, int]]:
-    """How many reported numbers there are of each table (or paper), and how many of each word."""
+def counts(comparisons: Iterable[Comparison]) -> dict[str, dict[str, int]]:
+    """How many reported numbers there are of each table, and how many of each word."""
     found: dict[str, dict[str, int]] = {}
     for each in comparisons:
-        count = found.setdefault(getattr(each.cell, of), dict.fromkeys(("numbers", *WORDS), 0))
+        count = found.setdefault(each.cell.table, dict.fromkeys(("numbers", *WORDS), 0))
         if each.is_printed:
             count["numbers"] += 1
             count[each.verdict] += 1

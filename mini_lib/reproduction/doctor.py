@@ -1,16 +1,14 @@
 """What works on this machine, in about a minute: a line for each thing, "ok" or "FAIL"."""
 
 import math
-from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
 
 from mini_lib import datasets
 from mini_lib.devices import describe, use_precision
-from mini_lib.training import TrainingRun, TrainingStack
-
-Build = Callable[[dict, int], TrainingRun]
+from mini_lib.reproduction.cells import paper_module
+from mini_lib.training import TrainingStack
 
 # Every network as small as it can be, on data that need no download; none takes longer than a second.
 _ESBN = {"paper": "esbn", "task": "distribution_of_three", "m": 95, "tcn": True, "lr": 5e-4, "epochs": 1}
@@ -22,46 +20,32 @@ _KANERVA = {"paper": "kanerva", "task": "digits", "source": "distorted", "machin
 _KANERVA |= {"items": 3, "epochs": 1, "batch_size": 2, "test_episodes": 2, "encoder": "mlp", "decoder": "mlp"}
 _SPRITES = {"task": "dsprites", "size": 14, "experiment": "full", "encoder": "stride2", "decoder": "conv"}
 _GRID = {"paper": "grid", "task": "distribution_of_three", "m": 95, "lr": 1e-3, "updates": 3, "batch_size": 4}
-_ESBN_SIZES = {
-    **{
-        model: {"hidden": 32, "key_size": 16}
-        for model in ("esbn", "esbn_no_confidence", "esbn_default_memory")
-    },
-    **{model: {"hidden": 32} for model in ("transformer", "lstm", "rn", "trn")},
-    **{"ntm": {"hidden": 32, "row_size": 16}, "mnm": {}, "predinet": {"heads": 4}},
+_SMALL = {"hidden": 32}
+_ESBN_SIZES = dict.fromkeys(("transformer", "lstm", "rn", "trn"), _SMALL)
+_ESBN_SIZES |= dict.fromkeys(("esbn", "esbn_no_confidence", "esbn_default_memory"), _SMALL | {"key_size": 16})
+_ESBN_SIZES |= {"ntm": _SMALL | {"row_size": 16}, "mnm": {}, "predinet": {"heads": 4}}
+_FUNCTION_MODELS = ("one_d", "one_d_window", "one_d_level_hidden", "relational", "relational_window")
+_BY_MODEL: dict[str, dict] = {
+    **{model: _ESBN | {"options": sizes} for model, sizes in _ESBN_SIZES.items()},
+    "syntactic_attention": _SCAN | {"options": {"syntax": 8, "semantics": 6}},
+    "gru_attention": _SCAN | {"options": {"embedding": 6, "hidden": 8}},
+    "cnn": _SCAN | {"options": {"dim": 8, "kernel": 3, "layers": 2}, "batch_size": 60},  # in words
+    "li": _SCAN | {"options": {"primitive": 6, "function": 4, "units": 8}},
+    **dict.fromkeys(_FUNCTION_MODELS, _FUNCTIONS),
+    **{"product": _KANERVA, "mixture": _KANERVA | {"experiment": "mixture"}},
+    **dict.fromkeys(("corelnet fixed", "abstractor learned"), _GRID | {"options": {"hidden": 8}}),
 }
-_BY_MODEL: dict[str, dict[str, dict]] = {
-    "esbn": {model: _ESBN | {"options": sizes} for model, sizes in _ESBN_SIZES.items()},
-    "scan": {
-        "syntactic_attention": _SCAN | {"options": {"syntax": 8, "semantics": 6}},
-        "gru_attention": _SCAN | {"options": {"embedding": 6, "hidden": 8}},
-        "cnn": _SCAN | {"options": {"dim": 8, "kernel": 3, "layers": 2}, "batch_size": 60},  # in words
-        "li": _SCAN | {"options": {"primitive": 6, "function": 4, "units": 8}},
-    },
-    "functions": dict.fromkeys(
-        ("one_d", "one_d_window", "one_d_level_hidden", "relational", "relational_window"), _FUNCTIONS
-    ),
-    "kanerva": {"product": _KANERVA, "mixture": _KANERVA | {"experiment": "mixture"}},
-    "grid": dict.fromkeys(("corelnet fixed", "abstractor learned"), _GRID | {"options": {"hidden": 8}}),
-}
-TINY: dict[str, dict] = {
-    f"{paper} {model}": settings | {"model": model}
-    for paper, by_model in _BY_MODEL.items()
-    for model, settings in by_model.items()
-}
+TINY = {f"{tiny['paper']} {model}": tiny | {"model": model} for model, tiny in _BY_MODEL.items()}
 TINY["kanerva product on sprites"] = TINY["kanerva product"] | _SPRITES
 
 
-def examine(builds: Mapping[str, Build], device: torch.device) -> bool:
-    """Print a line for each thing that is examined; returns whether all of them work.
-
-    `builds` has each paper's `build`.
-    """
+def examine(device: torch.device) -> bool:
+    """Print a line for each thing that is examined; returns whether all of them work."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     looks = {"device": partial(describe, device), "data": _data}
     for name, settings in TINY.items():
-        looks[f"step of {name}"] = partial(_step, builds[settings["paper"]], settings, device)
+        looks[f"step of {name}"] = partial(_step, settings, device)
     fine = True
     for name, look in looks.items():
         try:
@@ -81,9 +65,9 @@ def _data() -> str:
     return f"not here: {', '.join(missing)}; nothing needs them to start" if missing else "all here"
 
 
-def _step(build: Build, settings: dict, device: torch.device) -> str:
+def _step(settings: dict, device: torch.device) -> str:
     """The loss of a first update; ArithmeticError if it, or a weight after it, is not finite."""
-    stack = TrainingStack([build(settings, 1)], device, stacked=False)
+    stack = TrainingStack([paper_module(settings["paper"]).build(settings, 1)], device, stacked=False)
     with use_precision("fp32", device):
         (loss,), _ = stack.step(stack.batch(0))
     if not math.isfinite(loss) or not all(value.isfinite().all() for value in stack.params.values()):

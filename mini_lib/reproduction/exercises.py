@@ -109,11 +109,8 @@ def _is_test(expected: Any) -> bool:
 
 def _changed(value: Any, before: Any) -> bool:
     """Whether a value differs from what it was, if copies of it do not differ anyway."""
-    return (
-        isinstance(value, MUTABLE)
-        and bool(difference(value, before))
-        and not difference(_copy(before), before)
-    )
+    differs = isinstance(value, MUTABLE) and difference(value, before)
+    return bool(differs) and not difference(_copy(before), before)
 
 
 def _copy(value: Any) -> Any:

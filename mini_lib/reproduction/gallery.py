@@ -9,7 +9,7 @@ import io
 import json
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,19 +50,12 @@ def tag_of(row: Row) -> str:
     return MARK + found[1] if found else row.figure
 
 
-def drawn_in(path: Path, page: str) -> dict[str, Drawn]:
-    """The papers' figures that a notebook draws, by tag."""
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    found = {}
-    for place, cell in enumerate(notebook["cells"]):
-        for tag in (tag for tag in cell["metadata"].get("tags", ()) if tag.startswith(MARK)):
-            if tag in found:
-                raise ValueError(f"{page}: two cells have the tag {tag!r}")
-            try:
-                found[tag] = Drawn(page, tag, place, *_last_picture(cell))
-            except LookupError:
-                raise ValueError(f"{page}: the cell {tag!r} shows no picture: run the notebook") from None
-    return found
+def drawn_in(path: Path, page: str) -> Iterator[Drawn]:
+    """The figures that a notebook draws, each with its tag."""
+    for place, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
+        for tag in cell["metadata"].get("tags", ()):
+            if tag.startswith(MARK):
+                yield Drawn(page, tag, place, *_last_picture(cell))
 
 
 def _last_picture(cell: dict) -> tuple[Image.Image, str]:
@@ -71,7 +64,7 @@ def _last_picture(cell: dict) -> tuple[Image.Image, str]:
         shown = "".join(output.get("data", {}).get("text/html", ""))
         if pictures := PICTURE.findall(shown):
             return _side_by_side([base64.b64decode(each) for each in pictures]), FINDING.findall(shown)[-1]
-    raise LookupError("no picture")
+    raise ValueError(f"a cell that should show a figure shows none; run the notebook: {cell['source']}")
 
 
 def _side_by_side(panels: list[bytes]) -> Image.Image:
@@ -110,10 +103,9 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
         rows = figure_rows(ledger)
         drawn: dict[str, Drawn] = {}
         for path in sorted((root / "notebooks" / ledger.paper).glob("*.ipynb")):
-            more = drawn_in(path, str(path.relative_to(root)))
-            if twice := drawn.keys() & more.keys():
-                raise ValueError(f"two chapters draw {', '.join(twice)}")
-            drawn |= more
+            for each in drawn_in(path, str(path.relative_to(root))):
+                if drawn.setdefault(each.tag, each) is not each:
+                    raise ValueError(f"two cells draw {each.tag}")
         cells: dict[tuple[str, int], list[Row]] = {}  # a card for each cell, also where it draws two figures
         for row in rows:
             if each := drawn.get(tag_of(row)):

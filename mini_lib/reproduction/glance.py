@@ -3,7 +3,6 @@
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,10 +41,10 @@ class Item(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Lines under a heading."""
+    """Lines under a heading, which `chapter` shows, a notebook such as "esbn/1_tasks"."""
 
     heading: str
-    chapter: str  #: the notebook that shows them, such as "esbn/1_tasks".
+    chapter: str
     lines: Sequence[Item]
 
 
@@ -68,8 +67,7 @@ def layout(paper: str) -> Layout:
     return Layout(groups, read["columns"], read["chapters"], read.get("networks", {}), read.get("told", {}))
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A line of the table, as HTML."""
 
     label: str
@@ -165,34 +163,21 @@ def beside(each: Comparison) -> str:
     difference = each.difference
     if difference is None:
         return ""
+    percent = each.paper.unit == "%"
+    share = 1 if percent else 100 / each.paper.mean
+    far, wide = abs(difference.value) * share, difference.half_width * share
+    close = percent and 9.95 <= far and abs(far - wide) < 1  # the decimals decide
+    number = f"{far:.1f}".removesuffix(".0") if far < 9.95 and percent else f"{far:.{close:d}f}"
+    apart = f"{number} point{'s' * (number != '1')}" if percent else f"{number} %"
+    equal = far < (0.05 if percent else 0.5)
     if at_chance(each):
-        return (
-            f"both at chance{f', {_points(difference.value)} apart' if abs(difference.value) >= 0.05 else ''}"
-        )
-    apart = _apart(difference.value, each)
+        return "both at chance" if equal else f"both at chance, {apart} apart"
+    said = "equal" if equal else f"{apart} {'higher' if difference.value > 0 else 'lower'}"
     if each.verdict == REPRODUCED:
-        return apart
-    wide = difference.half_width if each.paper.unit == "%" else 100 * difference.half_width / each.paper.mean
-    close = each.paper.unit == "%" and 9.95 <= abs(difference.value) and abs(abs(difference.value) - wide) < 1
-    if close:  # the decimals decide
-        apart = apart.replace(_points(difference.value), f"{abs(difference.value):.1f} points")
+        return said
     known = f"{wide:.1f}" if wide < 1.95 or close else f"{wide:.0f}"
-    if each.paper.unit == "%":
-        return f"{apart}; luck explains {known}"
-    return f"{apart}; luck explains {'far more' if wide > 100 else f'{known} %'}"
-
-
-def _points(value: float) -> str:
-    number = f"{abs(value):.1f}".removesuffix(".0") if abs(value) < 9.95 else f"{abs(value):.0f}"
-    return f"{number} point{'s' * (number != '1')}"
-
-
-def _apart(difference: float, each: Comparison) -> str:
-    way = "higher" if difference > 0 else "lower"
-    if each.paper.unit == "%":
-        return f"{_points(difference)} {way}" if abs(difference) >= 0.05 else "equal"
-    share = 100 * abs(difference) / each.paper.mean
-    return f"{share:.0f} % {way}" if share >= 0.5 else "equal"
+    unit = "" if percent else " %"
+    return f"{said}; luck explains {'far more' if wide > 100 and not percent else known + unit}"
 
 
 def claimed(judgement: Judgement) -> tuple[str, str]:

@@ -53,18 +53,12 @@ def launch(
 ) -> Iterator[tuple[Job, Run]]:
     """Train the jobs and yield each as it ends, finished or stopped by the deadline.
 
-    Args:
-        jobs: in order of urgency, which is kept.
-        device: on a CPU each job is trained alone, on a GPU neighbors of equal shape in stacks.
-        checkpoints: folder for unfinished runs, and for finished ones until the caller asks for the next.
-        deadline: time.time() after which nothing goes on training; what runs ends its update, or its test if it has
-            begun one, is checkpointed and yielded unfinished; what has not begun is left out.
-        workers: processes on a CPU, one a core unless given.
-        precision: see `devices.use_precision`.
-        progress: show a bar over updates.
+    Their order is kept. On a CPU each is trained alone, by so many `workers` (one a core); on a GPU neighbors of
+    equal shape are trained in stacks. The folder of `checkpoints` has unfinished runs, and finished ones until the
+    caller asks for the next. After the `deadline`, a time.time(), what runs ends its update, or its test if it has
+    begun one, is checkpointed and yielded unfinished; what has not begun is left out.
 
-    Raises:
-        JobsFailed: after the last run, if some jobs, or all of a stack, ended in an error, or a worker process died.
+    JobsFailed, after the last run, if some jobs, or all of a stack, ended in an error, or a worker process died.
     """
     jobs, checkpoints = list(jobs), Path(checkpoints)
     if device.type == "cpu":

@@ -2,13 +2,13 @@
 
 It holds a `[[row]]` for each equation, table and figure, with the code and the test for it (rows of claims are made
 from claims.json); a `[[detail]]` for each thing that the paper leaves open or states otherwise than its code; a
-`[[finding]]` for what we found beside the reported numbers; and a `[renaming.NETWORK]` of the parameters of the
-authors' code.
+`[renaming.NETWORK]` of the parameters of the authors' code; and a `[[finding]]` for what we found beside the numbers
+that are reported, for readers of the file.
 """
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
@@ -64,14 +64,6 @@ class Detail:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Something that was found beside the paper's numbers and claims."""
-
-    about: str  #: what was asked, in at most eight words.
-    text: str  #: what was found, with its numbers, runs and errors.
-
-
-@dataclass(frozen=True)
 class Renaming:
     """A parameter of the authors' code, and ours of the same meaning.
 
@@ -90,9 +82,8 @@ class Ledger:
 
     paper: str
     rows: tuple[Row, ...]
-    details: tuple[Detail, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    renamings: Mapping[str, tuple[Renaming, ...]] = field(default_factory=dict)
+    details: tuple[Detail, ...]
+    renamings: Mapping[str, tuple[Renaming, ...]]
 
     def title(self, table: str) -> str:
         """What a table or figure such as "esbn.table9" shows, in our words; empty where nothing says so."""
@@ -113,7 +104,6 @@ def load(paper: str) -> Ledger:
         if claim.paper == paper
     ]
     details = tuple(Detail(**detail) for detail in tables.get("detail", ()))
-    findings = tuple(Finding(**finding) for finding in tables.get("finding", ()))
     renamings = {
         network: tuple(
             Renaming(theirs, **({"ours": ours} if isinstance(ours, str) else ours))
@@ -121,7 +111,7 @@ def load(paper: str) -> Ledger:
         )
         for network, pairs in tables.get("renaming", {}).items()
     }
-    return Ledger(paper, tuple(rows), details, findings, renamings)
+    return Ledger(paper, tuple(rows), details, renamings)
 
 
 def kind_of(paper: str, variant: str) -> str:

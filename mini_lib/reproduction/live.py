@@ -15,8 +15,6 @@ from pathlib import Path
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from mini_lib.errors import UsageError
-
 # Figures by name, PAPER or PAPER_PART: the scripts between the shared ones and NAME_figure, and the parcels.
 FIGURES = {
     "game": (("esbn", "esbn_parts"), "esbn_pictures", "esbn", "esbn_lstm"),
@@ -76,14 +74,6 @@ def scripts_of(names: list[str]) -> list[str]:
     return [*(("arithmetic", "page") if names else ()), *shared, *(f"{name}_figure" for name in names)]
 
 
-def figures_of(body: str) -> list[str]:
-    """The live figures of a page's HTML; UsageError for one that does not exist."""
-    names = sorted(set(MARK.findall(body)))
-    if unknown := [name for name in names if name not in FIGURES]:
-        raise UsageError(f"no live figure {unknown[0]!r}; there are {', '.join(FIGURES)}")
-    return names
-
-
 def pages_of(book: Path, figure: str) -> list[Path]:
     """The pages of a built book that hold a live figure, in the order of their paths."""
     mark = f'data-live="{figure}"'
@@ -93,17 +83,13 @@ def pages_of(book: Path, figure: str) -> list[Path]:
 def add_scripts(app, page, template, context, doctree) -> None:
     """Give a page the scripts of its live figures, and each figure an anchor; called by Sphinx for each page."""
     body = context.get("body") or ""
-    for script in scripts_of(figures_of(body)):
+    for script in scripts_of(sorted(set(MARK.findall(body)))):
         app.add_js_file(f"live/{script}.js", loading_method="defer")
     context["body"] = MARK.sub(r'id="live-\1" \g<0>', body)
 
 
 def write_parcels(app) -> None:
-    """Write the parcels of all figures to where their scripts will be.
-
-    Before any page is read: autodoc puts objects of its own in the place of the defaults that it documents, and
-    networks are made of these.
-    """
+    """Write the parcels of all figures; before autodoc changes the defaults that networks are made of."""
     if app.builder.format == "html":
         folder = Path(app.outdir) / "_static" / "live"
         folder.mkdir(parents=True, exist_ok=True)

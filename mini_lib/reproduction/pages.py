@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mini_lib.reproduction import glance, ledger
 from mini_lib.reproduction.cells import PAPERS, cells_of, paper_module, size_and_name
-from mini_lib.reproduction.claims import Claim, Judgement, by_claim, judge_all, level_mean
+from mini_lib.reproduction.claims import Claim, Judgement, judge, level_mean
 from mini_lib.reproduction.comparison import Comparison, compare, counted
 from mini_lib.reproduction.glance import FEW
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, WORDS
@@ -24,26 +24,19 @@ OURS = "Claims of ours, on the same tables"
 
 def write_pages(folder: Path | str, records: Records) -> list[Path]:
     """Write a page a paper into a folder, made if it is not there; returns the pages."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for paper in PAPERS:
-        path = folder / f"replication_{paper}.md"
+    pages = {paper: Path(folder) / f"replication_{paper}.md" for paper in PAPERS}
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for paper, path in pages.items():
         shown = _paper(paper, compare(cells_of(paper), records))
         text = environment().get_template(f"{paper}.md.j2").render(paper=shown)
         path.write_text(re.sub(r"\n{3,}", "\n\n", text), encoding="utf-8")
-        written.append(path)
-    return written
+    return list(pages.values())
 
 
 def environment() -> Environment:
     """What the templates are rendered with."""
-    found = Environment(
-        loader=FileSystemLoader(glance.TEMPLATES),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    how = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    found = Environment(loader=FileSystemLoader(glance.TEMPLATES), **how)
     found.globals |= {"WORDS": WORDS, "SIGNS": SIGNS, "outcome": outcome, "tally": tally, "mark": mark}
     found.globals |= {"card": card, "chapter": chapter, "level_mean": level_mean}
     found.filters |= {"anchor": anchor, "class": lambda word: word.replace(" ", "-")}
@@ -73,12 +66,12 @@ def once(entries: Iterable[Comparison]) -> list[Comparison]:
 def _paper(paper: str, compared: list[Comparison]) -> dict:
     """All that the templates show of a paper."""
     at = {each.cell.id: each for each in compared}
-    judgements = judge_all(compared)
+    judgements = judge(compared)
     judged = {(each.claim.id, each.scale): each for each in judgements}
     numbers = once(each for each in compared if each.is_printed)
     page = glance.layout(paper)
     words = glance.AGREES if paper == "functions" else dict(zip(WORDS, WORDS, strict=True)) | {NOT_RUN: FEW}
-    claims = [_claim(*each, page.chapters) for each in by_claim(judgements).items()]
+    claims = [_claim(*each, page.chapters) for each in groupby(judgements, lambda each: each.claim)]
     told = sorted((each for each in claims if each["said"]), key=lambda each: each["place"][0] == OURS)
     verdicts = {at[each.entry].verdict for group in page.groups for each in group.lines if each.entry}
     return {
@@ -121,11 +114,10 @@ def outcome(each: Comparison) -> str:
     """What became of a reported number of the map: the number, ours, and the verdict."""
     if not each.ours.n:
         return f"reported {each.paper}, no run of ours"
-    ours = f"ours {each.ours.rounded()}"
+    numbers, said = f"reported {each.paper}, ours {each.ours.rounded()}", glance.beside(each)
     if each.verdict == NOT_RUN:
-        return f"reported {each.paper}, {ours} in {counted(each.ours.n, 'run')}"
-    said = glance.beside(each)
-    return f"reported {each.paper}, {ours}: {each.verdict}{f' ({said})' * bool(said)}"
+        return f"{numbers} in {counted(each.ours.n, 'run')}"
+    return f"{numbers}: {each.verdict}{f' ({said})' * bool(said)}"
 
 
 def card(each: Comparison) -> str:
@@ -149,7 +141,7 @@ def mark(each: Comparison) -> str:
     return "at chance" if noise else each.verdict
 
 
-def _claim(claim: Claim, judgements: list[Judgement], chapters: Mapping[str, str]) -> dict:
+def _claim(claim: Claim, judgements: Iterable[Judgement], chapters: Mapping[str, str]) -> dict:
     """A claim, where it stands, and what was said of it: a verdict, a word and what is beside it, by column."""
     table = claim.cells()[0].split("/")[0]
     place, source = (OURS, "") if claim.ours else ("Claims of the paper", claim.source)

@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
@@ -34,29 +33,14 @@ STRUCTURE, CONTENT, ACCENT = OKABE_ITO[:3]  # in the whole book; the accent is t
 MACHINES = ("#7A5195", "#009E73", "#8C5A2B", "#CC79A7")  # of a product of memories
 QUIET, RULE = "#6b6b6b", "#444444"  # what stands aside; frames, and lines to compare with
 GREYS = ("#555555", "#7a7a7a", "#999999", "#b0b0b0", "#333333")  # other networks, which labels tell apart
-COLORS = {
-    "esbn": ACCENT,
-    "esbn_no_confidence": "#66C2A5",
-    "esbn_default_memory": "#B8DFD2",
-    "lstm": GREYS[0],
-    "transformer": GREYS[2],
-    "ntm": GREYS[1],
-    "mnm": GREYS[3],
-    "rn": "#8a8378",
-    "trn": "#6f6a63",
-    "predinet": GREYS[4],
-    "syntactic_attention": ACCENT,
-    "sequential semantics": GREYS[0],
-    "syntax-action": GREYS[2],
-    "nonlinear semantics": GREYS[3],
-    "gru_attention": GREYS[0],
-    "li": GREYS[2],
-    "cnn": GREYS[3],
-    "relational": ACCENT,
-    "relational_window": "#66C2A5",
-    "one_d": GREYS[0],
-    "one_d_window": GREYS[2],
-    "paper": RULE,
+COLORS = {  # of networks
+    **dict.fromkeys(("esbn", "syntactic_attention", "relational"), ACCENT),
+    **dict.fromkeys(("esbn_no_confidence", "relational_window"), "#66C2A5"),
+    **dict.fromkeys(("lstm", "gru_attention", "sequential semantics", "one_d"), GREYS[0]),
+    **dict.fromkeys(("transformer", "li", "syntax-action", "one_d_window"), GREYS[2]),
+    **dict.fromkeys(("mnm", "cnn", "nonlinear semantics"), GREYS[3]),
+    **{"esbn_default_memory": "#B8DFD2", "ntm": GREYS[1], "predinet": GREYS[4]},
+    **{"rn": "#8a8378", "trn": "#6f6a63", "paper": RULE},
 }
 STYLE = {
     "axes.edgecolor": RULE,
@@ -68,17 +52,12 @@ STYLE = {
     "axes.grid": True,
     "axes.grid.axis": "y",
     "figure.dpi": 110,  # on a screen; `show` draws finer
-    "figure.facecolor": "white",
     "figure.figsize": (4.6, 3.0),
     "figure.constrained_layout.use": True,
-    "font.family": "DejaVu Sans",
     "font.size": 9.5,
     "grid.color": "#e4e4e4",
-    "image.cmap": "viridis",
     "legend.frameon": False,
     "lines.linewidth": 1.8,
-    "savefig.facecolor": "white",
-    "savefig.transparent": False,
 }
 
 
@@ -128,67 +107,51 @@ def chance(ax: Axes, value: Number):
     ax.annotate("chance", (1, value), ha="right", va="bottom", color=QUIET, fontsize="small", **where)
 
 
-def label_ends(ax: Axes, *, gap: Number = 11):
-    """Write the label of each line at its right end, in its color and at least `gap` points apart; no legend."""
-    lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
-    ends = {}
-    for line in lines:
-        x, y = (np.asarray(values, dtype=float) for values in line.get_data())
-        last = np.flatnonzero(np.isfinite(x) & np.isfinite(y))[-1]
-        ends[line] = x[last], y[last], ax.transData.transform((x[last], y[last]))[1] * 72 / ax.figure.dpi
+def label_ends(ax: Axes):
+    """Write the label of each line at its right end, in its color, where the labels do not overlap; no legend."""
+    ends = []
+    for line in ax.lines:
+        if not str(line.get_label()).startswith("_"):
+            points = line.get_xydata()
+            last = points[np.isfinite(points).all(axis=1)][-1]
+            ends.append((ax.transData.transform(last)[1] * 72 / ax.figure.dpi, tuple(last), line))
     height = -np.inf
-    for line in sorted(lines, key=lambda each: ends[each][2]):
-        x, y, place = ends[line]
-        height = max(place, height + gap)
-        text = {
-            "color": legible(line.get_color()),
-            "va": "center",
-            "fontsize": "small",
-            "annotation_clip": False,
-        }
-        ax.annotate(line.get_label(), (x, y), (5, height - place), textcoords="offset points", **text)
+    for place, last, line in sorted(ends, key=lambda each: each[0]):
+        height = max(place, height + 11)  # points
+        text = {"color": legible(line.get_color()), "va": "center", "fontsize": "small"}
+        shift = {"xytext": (5, height - place), "textcoords": "offset points", "annotation_clip": False}
+        ax.annotate(line.get_label(), last, **shift, **text)
 
 
 def legible(color: str) -> tuple[float, ...]:
     """The color, darker where it is too light for text: of a contrast with white of 4.5 or more (WCAG)."""
     rgb = np.array(mpl.colors.to_rgb(color))
-    while (
-        1.05 / (0.05 + np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ LUMINANCE)
-        < 4.5
-    ):
+    while True:
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        if 1.05 / (0.05 + linear @ LUMINANCE) >= 4.5:
+            return tuple(rgb)
         rgb *= 0.97
-    return tuple(rgb)
 
 
-def heat_map(
-    ax: Axes,
-    values: Numbers,
-    rows: Values | None = None,
-    columns: Values | None = None,
-    *,
-    form: str = "{:.0f}",
-    **look,
-):
+def heat_map(ax: Axes, values: Numbers, rows: Values, columns: Values, *, form: str = "{:.0f}", **look):
     """Draw a matrix of numbers from 0 on as shades, each number in its field; those that print as 0 stay blank.
 
-    `values` are [R, C], the first row on top; `rows` are R names, `columns` C names, numbered from 0 without.
-    `form` says how a number is printed, such as "{:.2f}", or "" for shades alone; `look` is as in `Axes.imshow`.
-    Returns the image, for a color bar.
+    `values` are [R, C], the first row on top; `rows` are R names, `columns` C names. `form` says how a number is
+    printed, such as "{:.2f}", or "" for shades alone; `look` is as in `Axes.imshow`.
     """
     values = np.asarray(values, dtype=float)
     top = look.setdefault("vmax", max(1e-9, np.nanmax(values)))
-    image = ax.imshow(values, **{"cmap": "Blues", "vmin": 0, "aspect": "auto"} | look)
+    ax.imshow(values, **{"cmap": "Blues", "vmin": 0, "aspect": "auto"} | look)
     for (row, column), value in np.ndenumerate(values if form else []):
         if float(form.format(value)) != 0:
             shade = "white" if value > 0.6 * top else "#222222"
             text = {"ha": "center", "va": "center", "fontsize": 8.5, "color": shade}
             ax.text(column, row, form.format(value), **text)
     height, width = values.shape
-    ax.set_xticks(range(width), range(width) if columns is None else columns)
-    ax.set_yticks(range(height), range(height) if rows is None else rows)
+    ax.set_xticks(range(width), columns)
+    ax.set_yticks(range(height), rows)
     ax.tick_params(length=0)
     ax.grid(False)
-    return image
 
 
 def log_ticks(axis: Axis):
@@ -196,18 +159,6 @@ def log_ticks(axis: Axis):
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
-
-
-def legend_below(fig: Figure, handles: Sequence[Artist] | None = None, *, ncols: int = 4):
-    """Draw one legend for all panels, below them, with so many entries side by side.
-
-    Without `handles` everything in the panels that has a label stands in it, each label once.
-    """
-    if handles is None:
-        parts = [ax.get_legend_handles_labels() for ax in fig.axes]
-        by_label = {label: each for part in parts for each, label in zip(*part, strict=True)}
-        handles = list(by_label.values())
-    fig.legend(handles=handles, loc="outside lower center", ncols=ncols, fontsize="small")
 
 
 def png(fig: Figure, dark: bool = False) -> bytes:
@@ -293,9 +244,7 @@ def show(figures: Figure | Sequence[Figure], finding: str, *, caption: str | Non
 def _panel(fig: Figure, alt: str) -> str:
     """A figure as an image, and another for the dark theme where it holds pictures; closes it."""
     width = round(96 * fig.get_figwidth())
-    pictures = {"": png(fig)}
-    if _kept(fig):
-        pictures = {"light": pictures[""], "dark": png(fig, dark=True)}
+    pictures = {"light": png(fig), "dark": png(fig, dark=True)} if _kept(fig) else {"": png(fig)}
     plt.close(fig)
     return "".join(
         f'<img src="data:image/png;base64,{b64encode(picture).decode()}" alt="{alt}" width="{width}"'

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
@@ -79,10 +79,7 @@ def default_folder() -> Path:
 
 @cache
 def code_version() -> str:
-    """The package's version, with the commit where the package lies in its git checkout, as first asked for.
-
-    A run's record names the code it started with: ask before training, since commits may follow meanwhile.
-    """
+    """The package's version, with the commit in a checkout; as first asked for, as commits may follow meanwhile."""
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words], cwd=Path(__file__).parents[1], capture_output=True, text=True)
@@ -137,8 +134,7 @@ class Records:
     def add(self, record: dict, file: str) -> bool:
         """Append a record to `<file>.jsonl` as one whole line, on disk before this returns; False if it is there.
 
-        RecordConflict if its key is there with other results; OSError if it cannot be written, and nothing else is
-        lost then.
+        RecordConflict if its key is there with other results; OSError if it cannot be written.
         """
         return self._append([record], file) == 1
 
@@ -148,8 +144,6 @@ class Records:
         `files` gives the file that records of a settings hash belong to; others keep their file's name. On a key
         with other results nothing at all is merged: RecordConflict.
         """
-        if not Path(folder).is_dir():
-            raise UsageError(f"no folder of records at {folder}")
         paths = sorted(Path(folder).rglob("*.jsonl"))
         if not paths:
             raise UsageError(f"no record files (*.jsonl) in {folder}")
@@ -211,18 +205,8 @@ def check_folder(folder: Path) -> None:
 
 def to_line(record: dict) -> str:
     """A record as one line of JSON, which has no NaN: a loss of a curve, or a check, that is not finite is null."""
-    return json.dumps(
-        _each(record | {"settings": complete(record["settings"])}), sort_keys=True, allow_nan=False
-    )
-
-
-def _each(value: Any) -> Any:
-    """What lies in dicts and lists, with None for numbers that are not finite."""
-    if isinstance(value, dict):
-        return {name: _each(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return list(map(_each, value))
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    text = json.dumps(record | {"settings": complete(record["settings"])})
+    return json.dumps(json.loads(text, parse_constant=lambda name: None), sort_keys=True)
 
 
 def read_records(path: Path) -> list[dict]:
@@ -231,11 +215,7 @@ def read_records(path: Path) -> list[dict]:
     CorruptFileError names file and line, if a line is no record or its key is not its own. The beginning of a record
     at the very end is what a kill in the middle of writing leaves: it is passed over; `append_line` takes it back.
     """
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise CorruptFileError(f"{path} cannot be read ({error.strerror}): delete or rename it") from error
-    records = []
+    text, records = path.read_bytes(), []
     for number, line in enumerate(text[: len(text) - len(_cut_line(text))].splitlines(), start=1):
         try:
             record = json.loads(line)

@@ -4,9 +4,10 @@ import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from mini_lib.reproduction.cells import PAPERS, STUDIES, TUTORIAL, Cell, by_table
-from mini_lib.reproduction.claims import Judgement, by_claim, load_claims
+from mini_lib.reproduction.claims import Judgement, load_claims
 from mini_lib.reproduction.comparison import Comparison, counted, counts
 from mini_lib.reproduction.judgement import MIN_RUNS, NOT_RUN, WORDS, Mean
 from mini_lib.reproduction.ledger import variant_in_words
@@ -18,14 +19,7 @@ DIFFERENCE = (
     "Difference: ours less the paper's, ± half of its 95 % interval. Not reproduced: 0 is outside, by more than "
     "half a point or 5 %. Reproduced: it is not, and half of the interval is at most 8 points or 25 %. Else unclear."
 )
-LATEX = {
-    r"\times": "x",
-    r"\geq": ">=",
-    r"\leq": "<=",
-    r"\gamma": "gamma",
-    r"\sigma": "sigma",
-    r"\lambda": "lambda",
-}
+SIGNS = {r"\times": "x", r"\geq": ">=", r"\leq": "<="}  # of LaTeX; Greek letters keep their names
 
 
 def width() -> int:
@@ -39,10 +33,7 @@ def wrapped(text: str) -> str:
 
 
 def in_columns(head: Sequence[str], rows: Iterable[Sequence], right: Iterable[str] = ()) -> str:
-    """A table in columns; a long value is wrapped within its column.
-
-    Numbers are in the columns named in `right`.
-    """
+    """A table in columns, numbers in those named in `right`; a long value is wrapped within its column."""
     from rich.console import Console
     from rich.table import Table
 
@@ -66,7 +57,7 @@ def plain(text: str) -> str:
     >>> plain("Curves of $k = 1$ to **15**")
     'Curves of k = 1 to 15'
     """
-    for name, sign in LATEX.items():
+    for name, sign in SIGNS.items():
         text = text.replace(name, sign)
     return re.sub(r"[$*{}\\]", "", text)
 
@@ -87,11 +78,11 @@ def overview(comparisons: Iterable[Comparison], titles: dict[str, str]) -> str:
     found, tables = counts(comparisons), by_table(each.cell for each in comparisons)
     parts = []
     for paper, title in {**PAPERS, **STUDIES}.items():
-        rows = []
-        for table in (table for table in tables if table.split(".")[0] == paper):
-            count = found[table]
-            numbers = [count[each] or "" for each in ("numbers", *WORDS)]
-            rows.append((table, plain(titles.get(table, "")), *numbers))
+        rows = [
+            (table, plain(titles.get(table, "")), *(number or "" for number in found[table].values()))
+            for table in tables
+            if table.split(".")[0] == paper
+        ]
         if rows:
             head = (paper, "", "numbers", *WORDS)
             parts.append(f"{title}\n{in_columns(head, rows, right=head[2:])}")
@@ -104,14 +95,16 @@ def entries(cells: Iterable[Cell], records: Records, every: bool) -> str:
     shown = [cell for cell in cells if every or not cell.interpretation]
     parts = []
     for table, own in by_table(shown).items():
-        runs = [f"{len(records.of(cell.hash))} of {cell.runs}" for cell in own]
-        names = [(cell.row, cell.column, short_name(cell.variant)) for cell in own]
-        rows = [(*name, made) for name, made in zip(names, runs, strict=True)]
+        rows = [
+            (cell.row, cell.column, short_name(cell.variant), f"{len(records.of(cell.hash))} of {cell.runs}")
+            for cell in own
+        ]
         parts.append(f"{table}\n{in_columns(('row', 'column', 'variant', 'runs'), rows, right=['runs'])}")
-    return "\n\n".join([*parts, *_left_out(len(cells) - len(shown))])
+    return "\n\n".join([*parts, *_left_out(cells, every)])
 
 
-def _left_out(number: int) -> list[str]:
+def _left_out(cells: Iterable[Cell], every: bool) -> list[str]:
+    number = 0 if every else sum(bool(cell.interpretation) for cell in cells)
     return [f"--all shows {counted(number, 'variant')} more."] if number else []
 
 
@@ -129,13 +122,11 @@ def listing(comparisons: Iterable[Comparison], every: bool) -> str:
         kind = {"SD": "standard deviation", "SEM": "standard error of the mean"}[error_kind(table)]
         unit = next((f" in {each.paper.unit}" for each in own if each.paper), "")
         heading = f"{table}: {plain(caption(table)) or table_name(table)}{unit} (mean ± {kind})"
-        heading = wrapped(heading)
-        heading += wrapped(f"\nNot compared: {not_compared(table)}.") if not_compared(table) else ""
-        parts.append(f"{heading}\n{_comparison_table(own)}\n{_in_all(own)}".rstrip())
+        heading += f"\nNot compared: {not_compared(table)}." * bool(not_compared(table))
+        parts.append(f"{wrapped(heading)}\n{_comparison_table(own)}\n{_in_all(own)}".rstrip())
     if any(each.difference for each in shown):
         parts.append(wrapped(DIFFERENCE))
-    left_out = 0 if every else sum(bool(each.cell.interpretation) for each in comparisons)
-    return "\n\n".join([*parts, *_left_out(left_out)])
+    return "\n\n".join([*parts, *_left_out((each.cell for each in comparisons), every)])
 
 
 def _comparison_table(own: list[Comparison]) -> str:
@@ -183,7 +174,7 @@ def _in_all(own: list[Comparison]) -> str:
 def claims(judgements: Iterable[Judgement]) -> str:
     """Each claim, and what became of it at each size and under each interpretation that decides something."""
     rows = []
-    for claim, judged in by_claim(judgements).items():
+    for claim, judged in groupby(judgements, lambda each: each.claim):
         words = f"{claim.statement}{' (ours)' if claim.ours else ''}"
         name, before = claim.id, None
         for each in judged:

@@ -99,11 +99,6 @@ def table_name(table_id: str) -> str:
     return " ".join(filter(None, ("Figure" if kind == "fig" else kind.capitalize(), (number or "").upper())))
 
 
-def is_papers(table_id: str) -> bool:
-    """Whether a table or figure is in the paper, and not one of our own, which has no number."""
-    return any(letter.isdigit() for letter in table_id)
-
-
 def table_order(table_id: str) -> tuple:
     """A key to sort tables by: tables before figures, each by number."""
     kind, _, number = table_name(table_id).partition(" ")
