@@ -10,7 +10,7 @@ from mini_lib.reproduction.ledger import Renaming, load
 
 
 def places(renamings: Iterable[Renaming], own: Mapping[str, Tensor]) -> dict[str, tuple[str, Tensor]]:
-    """Where each parameter of their network goes in ours: the name of our tensor, and the tensor, or a half of it."""
+    """Where each parameter of their network goes in ours: the name of our tensor, and it or a half of it."""
     found = {}
     for row in renamings:
         ours, _, half = row.ours.partition("[")

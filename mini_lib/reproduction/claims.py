@@ -79,10 +79,9 @@ def load_claims() -> tuple[Claim, ...]:
 def judge(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = None) -> list[Judgement]:
     """Judge every claim at every scale at which all its entries are declared.
 
-    Of a paper that reports no numbers, nothing but the claims tells what an interpretation such as "tutorial, balanced
-    at first" achieves. There they are judged under each that has three runs of its own, and not just the numbers and
-    runs that the claim was judged on before. A claim of the paper is not reproduced where a control of ours on the
-    same table is not.
+    Of a paper that reports no numbers, only its claims tell what an interpretation such as "no mask" achieves. There
+    they are judged under each that has three runs of its own, and not just the numbers and runs that the claim was
+    judged on before. A claim of the paper is not reproduced where a control of ours on the same table is not.
     """
     compared = {comparison.cell.id: comparison for comparison in comparisons}
     cells = [each.cell for each in compared.values()]

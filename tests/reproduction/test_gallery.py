@@ -50,18 +50,18 @@ def test_a_figure_is_what_its_cell_shows_last_with_its_light_panels_side_by_side
     last = cell(
         "figure-9", shows=(figure(30, finding="first"), dark + figure(*panels, finding="<em>last</em>"))
     )
-    drawn = gallery.drawn_in(chapter(last, cell("hide-input")), "p.ipynb")
-    assert list(drawn) == ["figure-9"]
-    picture = drawn["figure-9"].picture
+    (drawn,) = gallery.drawn_in(chapter(last, cell("hide-input")), "p.ipynb")
+    assert drawn.tag == "figure-9"
+    picture = drawn.picture
     assert picture.getpixel((0, picture.height - 1)) == (255, 0, 0, 255)  # the last row is at the bottom
     assert picture.width == wide + gallery.GAP * (len(panels) > 1)
-    assert drawn["figure-9"].finding == "<em>last</em>"
+    assert drawn.finding == "<em>last</em>"
 
 
 def test_a_figure_that_is_drawn_twice_is_refused(chapter, tmp_path):
     for name in ("1_a", "2_b"):
         chapter(cell("figure-9", shows=(figure(9),)), name=name)
-    with pytest.raises(ValueError, match="two chapters draw figure-9"):
+    with pytest.raises(ValueError, match="two cells draw figure-9"):
         gallery.write_gallery(tmp_path / "made", tmp_path, LEDGERS)
 
 
@@ -84,7 +84,7 @@ def test_a_card_has_its_picture_its_finding_and_a_link_to_its_cell(chapter, tmp_
 @pytest.mark.parametrize("book", [book for _, book in LEDGERS], ids=lambda book: book.paper)
 def test_every_figure_or_panel_of_a_paper_is_drawn_by_one_cell_or_its_lack_explained(book):
     paths = (ROOT / "notebooks" / book.paper).glob("*.ipynb")
-    drawn = [tag for path in paths for tag in gallery.drawn_in(path, path.name)]
+    drawn = [each.tag for path in paths for each in gallery.drawn_in(path, path.name)]
     assert len(set(drawn)) == len(drawn)
     papers = {tag for tag in drawn if not tag.startswith(gallery.OWN)}
     assert papers == {gallery.tag_of(row) for row in gallery.figure_rows(book) if not row.undrawn}

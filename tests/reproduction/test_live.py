@@ -9,7 +9,6 @@ import pytest
 import torch
 from safetensors.torch import load
 
-from mini_lib.errors import UsageError
 from mini_lib.reproduction import live
 
 ROOT = Path(__file__).parents[2]
@@ -44,9 +43,3 @@ def test_figures_of_one_paper_share_its_network():
         *("esbn_keys_figure", "game_figure", "scan_streams_figure"),
     ]
     assert not live.scripts_of([])
-
-
-def test_a_page_with_a_figure_that_does_not_exist_is_refused():
-    assert live.figures_of('<div data-live="game"></div><div data-live="game"></div>') == ["game"]
-    with pytest.raises(UsageError, match="no live figure 'scam'"):
-        live.figures_of('<div data-live="scam"></div>')

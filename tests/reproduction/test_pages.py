@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mini_lib.reproduction import Records, compare, ledger, load_claims, write_pages
+from mini_lib.reproduction import Records, compare, judge, ledger, load_claims, write_pages
 from mini_lib.reproduction.cells import PAPERS, cells_of
-from mini_lib.reproduction.claims import judge_all
 from mini_lib.reproduction.glance import layout
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, REPRODUCED, UNCLEAR, WORDS
 from mini_lib.reproduction.pages import anchor, mark, once
@@ -129,9 +128,7 @@ def test_what_a_page_counts_is_counted(pages, store):
 
 def test_every_claim_with_runs_is_on_its_page_and_so_is_each_detail_that_changes_a_result(pages, store):
     for paper in PAPERS:
-        judged = {
-            each.claim.id for each in judge_all(compare(cells_of(paper), store)) if each.verdict != NOT_RUN
-        }
+        judged = {each.claim.id for each in judge(compare(cells_of(paper), store)) if each.verdict != NOT_RUN}
         told = unescape(pages[paper])
         own = [each for each in load_claims() if each.paper == paper]
         assert {each.id for each in own if each.statement in told} == judged
@@ -175,7 +172,7 @@ def test_the_best_rival_is_the_best_as_reported():
 def test_the_words_of_a_page_rest_on_what_the_runs_on_record_say(paper):
     compared = compare(cells_of(paper), Records())
     at = {each.cell.id: each for each in compared}
-    verdicts = {f"{each.claim.id}/{each.scale}": each.verdict for each in judge_all(compared)}
+    verdicts = {f"{each.claim.id}/{each.scale}": each.verdict for each in judge(compared)}
     told = layout(paper).told
     for name, said in told.items():
         if isinstance(said, str):

@@ -32,14 +32,14 @@ def tables(model, encoder):
 def their_state(network, model, encoder="conv"):
     """A state_dict as theirs, for a network of these sizes, with numbers that keep every layer busy."""
     renamings = [row for name in tables(model, encoder) for row in load("esbn").renamings[name]]
-    to, own = places(renamings, network.state_dict()), network.state_dict()
-    assert sorted(place.name for place in to.values()) == sorted(own)
+    own = network.state_dict()
+    to = places(renamings, own)
+    assert sorted(name for name, _ in to.values()) == sorted(own)
     rng = torch.Generator().manual_seed(5)
     state = {}
-    for name, place in to.items():
-        shape = place.of(own).shape
-        fan_in = shape[1:].numel() if len(shape) > 1 else 4
-        state[name] = torch.randn(shape, generator=rng, dtype=torch.float64) / fan_in**0.5
+    for name, (_, ours) in to.items():
+        fan_in = ours.shape[1:].numel() if ours.ndim > 1 else 4
+        state[name] = torch.randn(ours.shape, generator=rng, dtype=torch.float64) / fan_in**0.5
     if "beta" in state:
         state["beta"] /= 10  # else all embeddings would be alike
     return state

@@ -110,11 +110,7 @@ def test_the_authors_weights_load_and_compute_the_same_function(form):
 
 
 def test_each_parameter_of_li_has_its_place_in_ours():
-    rows, state = load("scan").renamings["li"], LiNetwork().state_dict()
-    filled = [(place.name, place.half) for place in places(rows, state).values()]
-    halves = [name for name in state if name.startswith("encoder")]
-    assert sorted(filled, key=str) == sorted(
-        [(name, half) for name in halves for half in (0, 1)]
-        + [(name, None) for name in {*state} - {*halves}],
-        key=str,
-    )
+    state = {name: torch.zeros_like(value) for name, value in LiNetwork().state_dict().items()}
+    for _, ours in places(load("scan").renamings["li"], state).values():
+        ours += 1  # also where it is a half
+    assert all((value == 1).all() for value in state.values())
