@@ -74,6 +74,11 @@ def test_every_cell_was_executed_once_in_order_and_neither_failed_nor_warned(not
 
 
 @each_notebook
+def test_when_it_was_executed_it_took_at_most_25_seconds_of_one_core(notebook):
+    assert 0 < notebook.metadata["cpu_seconds"] <= 25
+
+
+@each_notebook
 def test_it_opens_anywhere(notebook):
     """Outputs name nothing of one machine and need no widget, and nothing is installed or fetched."""
     assert notebook.metadata["kernelspec"]["name"] == "python3"
