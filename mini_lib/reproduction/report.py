@@ -85,7 +85,7 @@ def overview(comparisons: Iterable[Comparison], titles: dict[str, str]) -> str:
         ]
         if rows:
             head = (paper, "", "numbers", *WORDS)
-            parts.append(f"{title}\n{in_columns(head, rows, right=head[2:])}")
+            parts.append(f"{wrapped(title)}\n{in_columns(head, rows, right=head[2:])}")
     return "\n\n".join(parts)
 
 

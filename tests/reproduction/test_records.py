@@ -50,17 +50,16 @@ def test_finished_runs_are_those_of_the_settings_that_did_not_diverge_with_the_s
     assert store.finished(settings | {"m": 0}) == []
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"metrics": {"test_accuracy": 98.0}},
-        {"settings": {}},
-        {"diverged": True},
-        {"updates": 1},
-        {"scale": ""},
-    ],
-    ids=list,
-)
+OTHERS = [
+    {"metrics": {"test_accuracy": 98.0}},
+    {"settings": {}},
+    {"diverged": True},
+    {"updates": 1},
+    {"scale": ""},
+]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=list)
 def test_a_key_with_other_results_is_a_conflict_and_stays_as_it_is(tmp_path, other):
     store = Records(tmp_path)
     store.add(record(), FILE)
@@ -87,21 +86,16 @@ def test_two_commands_that_add_the_same_runs_at_once_double_none(tmp_path):
     assert seeds(on_disk(tmp_path)) == list(range(1, 11))
 
 
-@pytest.mark.parametrize("kept", [1, 100, -1])
-def test_a_record_cut_short_by_a_kill_is_passed_over_and_taken_back_by_the_next_one(tmp_path, kept):
+@pytest.mark.parametrize("kept", [1, 100, -1, None])
+def test_a_record_cut_short_by_a_kill_is_taken_back_by_the_next_one_and_a_whole_one_is_kept(tmp_path, kept):
     path = tmp_path / f"{FILE}.jsonl"
     first, second, third = (to_line(record(seed)) for seed in (1, 2, 3))
     path.write_text(f"{first}\n{second[:kept]}")
+    whole = [second] if kept is None else []
     store = Records(tmp_path)
-    assert seeds(store) == [1]
+    assert seeds(store) == ([1, 2] if whole else [1])
     assert store.add(record(3), FILE)
-    assert path.read_text() == f"{first}\n{third}\n"
-
-
-def test_a_whole_last_line_without_its_end_is_kept(tmp_path):
-    (tmp_path / f"{FILE}.jsonl").write_text(to_line(record(1)))
-    assert Records(tmp_path).add(record(2), FILE)
-    assert seeds(on_disk(tmp_path)) == [1, 2]
+    assert path.read_text().splitlines() == [first, *whole, third]
 
 
 def test_a_merge_doubles_nothing_and_puts_records_where_their_settings_belong(tmp_path):
@@ -117,16 +111,14 @@ def test_a_merge_doubles_nothing_and_puts_records_where_their_settings_belong(tm
     assert found == {FILE: [2], "made": [1], "esbn.table9": [1]}
 
 
-@pytest.mark.parametrize("with_whom", ["ours", "each other"])
-def test_a_conflict_merges_nothing_at_all(tmp_path, with_whom):
+def test_a_conflict_merges_nothing_at_all(tmp_path):
     Records(tmp_path / "a").add(record(1), "esbn.table9")
     Records(tmp_path / "a").add(record(2, accuracy=98.0), FILE)
     here = Records(tmp_path / "here")
-    other = here if with_whom == "ours" else Records(tmp_path / "a" / "b")
-    other.add(record(2, accuracy=97.0), FILE)
+    here.add(record(2, accuracy=97.0), FILE)
     with pytest.raises(RecordConflict):
         here.merge(tmp_path / "a")
-    assert len(Records(tmp_path / "here")) == (1 if with_whom == "ours" else 0)
+    assert len(Records(tmp_path / "here")) == 1
 
 
 @pytest.mark.parametrize(
@@ -136,11 +128,9 @@ def test_a_conflict_merges_nothing_at_all(tmp_path, with_whom):
         ('"m": 95', '"m": 50', "the record's key does not belong to its settings"),
         ('"seed": 2', '"seed": 3', "the record's key does not belong"),
         ("99.0", "NaN", "the record's metric test_accuracy is not a finite"),
-        ("99.0", "true", "the record's metric test_accuracy is not a finite"),
         ('{"test_accuracy": 99.0}', "null", "not a whole record"),
         ('"updates"', '"checks": [3], "updates"', "not a whole record"),
         (None, "[1, 2]", "not a whole record; if the file is one of records, delete that line"),
-        (None, '{"key": "half', "not a whole record"),
         (None, "[" * 100_000, "not a whole record"),
         (None, "\xff", "not a whole record"),
     ],
@@ -154,14 +144,10 @@ def test_damaged_lines_are_named(tmp_path, old, new, message):
         Records(tmp_path)
 
 
-def refuse_constant(name):
-    raise AssertionError(f"{name} is not JSON")
-
-
 def test_what_is_no_number_is_null_on_disk_and_nan_once_it_is_read(tmp_path):
     lost = record(diverged=True, score=(50.0, math.nan)) | {"checks": [{"loss": math.inf}, {"loss": 0.5}]}
     Records(tmp_path).add(lost, FILE)
-    line = json.loads((tmp_path / f"{FILE}.jsonl").read_text(), parse_constant=refuse_constant)
+    line = json.loads((tmp_path / f"{FILE}.jsonl").read_text(), parse_constant=pytest.fail)
     assert (line["curve"]["loss"], line["checks"]) == ([50.0, None], [{"loss": None}, {"loss": 0.5}])
     (again,) = Records(tmp_path)
     read = [*again["curve"]["loss"], *(check["loss"] for check in again["checks"])]
@@ -183,13 +169,6 @@ def test_a_record_holds_what_came_of_a_run_to_six_decimals_or_five_digits():
     assert record_of(Run("key", "n", True, True, {}, curve, 1, 1.0, nn.Identity()), entry, 3)["diverged"]
 
 
-def own_form(settings):
-    """Settings as their paper writes them; what is no training (a timing, first updates) has settings of its own."""
-    if {"form", "looks"} & settings.keys():
-        return settings
-    return import_module(f"mini_lib.{settings['paper']}.runs").Settings.from_dict(settings).to_dict()
-
-
 def test_every_run_on_record_has_a_whole_curve():
     for each in Records(COMMITTED):
         curve = each["curve"]
@@ -204,7 +183,9 @@ def test_the_entries_are_those_that_the_papers_modules_declare(paper):
     """`python tools/entries.py` writes the file anew."""
     assert list(cells_of(paper)) == paper_module(paper).CELLS
     for each in cells_of(paper):
-        assert settings_hash(own_form(each.settings)) == each.hash, each.id
+        if not {"form", "looks"} & each.settings.keys():  # what is no training has settings of its own
+            own = import_module(f"mini_lib.{paper}.runs").Settings.from_dict(each.settings).to_dict()
+            assert settings_hash(own) == each.hash, each.id
 
 
 def test_a_new_line_holds_its_settings_in_full():
