@@ -44,21 +44,22 @@ cli.main()
 """
 
 
-def begin(folder):
-    """The command in a folder, once it says how many runs are to make."""
+def run(folder, seconds):
+    """The command in a folder, killed after so many from when it says how many runs are to make.
+
+    Returns whether it was, and the seeds of the runs that it said are finished.
+    """
     folder.mkdir(exist_ok=True)
-    words = [sys.executable, "-u", "-c", COMMAND]
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    command = subprocess.Popen(words, cwd=folder, **how)
+    command = subprocess.Popen([sys.executable, "-u", "-c", COMMAND], cwd=folder, **how)
     command.stdout.readline()
-    return command
-
-
-def end(command):
-    """Its exit status, once it has ended, and the seeds of the runs that it said are finished."""
-    out, err = command.communicate(timeout=300)
+    try:
+        out, err = command.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        command.kill()
+        out, err = command.communicate()
     assert command.returncode in (0, -9), out + err
-    return command.returncode, {int(seed) for seed in re.findall(r"/\d+ .*, seed (\d+): ", out)}
+    return command.returncode != 0, {int(seed) for seed in re.findall(r"/\d+ .*, seed (\d+): ", out)}
 
 
 def on_record(folder):
@@ -82,15 +83,12 @@ def test_a_killed_command_goes_on_and_loses_and_doubles_nothing(tmp_path):
         queues += 1
         folder, known = tmp_path / f"{seed}-{queues}", set()
         while len(known) < RUNS:
-            command, began = begin(folder), time.monotonic()
-            if killed < KILLS:
-                time.sleep(moments.uniform(0, whole))
-                command.kill()
-            status, announced = end(command)
-            if status == 0:
-                whole = min(whole, time.monotonic() - began)
-            else:
+            began = time.monotonic()
+            ended, announced = run(folder, moments.uniform(0, whole) if killed < KILLS else 300)
+            if ended:
                 killed += 1
+            else:
+                whole = min(whole, time.monotonic() - began)
             now = on_record(folder)
             assert known | announced <= now, f"lost: {(known | announced) - now}"
             known = now

@@ -10,6 +10,7 @@ from multiprocessing import Pipe
 import pytest
 import torch
 
+from mini_lib.datasets import glyphs
 from mini_lib.reproduction import launch as launching
 from mini_lib.reproduction.esbn.cells import build
 from mini_lib.reproduction.launch import JobsFailed, launch, stacks
@@ -98,12 +99,12 @@ def test_at_the_deadline_a_worker_stops_its_run_with_a_checkpoint(worker, tmp_pa
     assert stems(tmp_path) == [run.key]
 
 
-@pytest.mark.parametrize("why", ["its parent is gone", "it is told to end"])
-def test_a_worker_ends_with_a_checkpoint_when(why, worker, tmp_path):
+@pytest.mark.parametrize("parent_is_gone", [True, False])
+def test_a_worker_ends_with_a_checkpoint_when_it_is_told_to_or_alone(parent_is_gone, worker, tmp_path):
     endless = job(1, epochs=10**6)
     thread, pipe, handlers = worker(endless)
     assert pipe.recv() >= 1
-    if why == "its parent is gone":
+    if parent_is_gone:
         pipe.close()
     else:
         handlers[signal.SIGTERM](signal.SIGTERM, None)
@@ -161,21 +162,12 @@ def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path, monke
     assert (again.finished, again.updates, again.metrics) == (True, 3, second.metrics)
 
 
-def test_neighbors_of_equal_shape_share_a_stack_that_is_not_too_large_and_the_order_stays(monkeypatch):
+def test_neighbors_of_equal_shape_and_constants_share_a_stack_and_the_order_stays(monkeypatch):
     monkeypatch.setattr(launching, "STACK", 2)
-    jobs = [job(1), job(2), job(4), job(1, tcn=False), job(3)]
+    monkeypatch.setattr("mini_lib.esbn.runs.glyphs", lambda source: glyphs() - (source == "released"))
+    jobs = [job(1), job(2), job(4), job(1, tcn=False), job(3), job(5, images="released"), job(6)]
     groups = [[each for each, _ in group] for group in stacks(jobs, [])]
-    assert groups == [jobs[:2], jobs[2:3], jobs[3:4], jobs[4:]]
-
-
-def test_different_constants_never_share_a_stack(monkeypatch):
-    from mini_lib.datasets import glyphs
-
-    monkeypatch.setattr(
-        "mini_lib.esbn.runs.glyphs", lambda source: glyphs() if source == "rendered" else 1 - glyphs()
-    )
-    groups = stacks([job(1), job(2), job(3, images="released"), job(4)], [])
-    assert [[j.seed for j, _ in group] for group in groups] == [[1, 2], [3], [4]]
+    assert groups == [jobs[:2], jobs[2:3], jobs[3:4], jobs[4:5], jobs[5:6], jobs[6:]]
 
 
 def test_stacks_stop_at_the_deadline_and_resume_from_their_checkpoints(tmp_path, monkeypatch):
