@@ -63,9 +63,8 @@ def has_entry(name: str) -> bool:
 def test_what_a_chapter_shows_has_an_entry(chapter: Path):
     cells = json.loads(chapter.read_text(encoding="utf-8"))["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    shown = names_in(
-        [("".join(c["source"]), "remove-cell" not in c["metadata"].get("tags", [])) for c in code]
-    )
+    hidden = ["remove-cell" in cell["metadata"].get("tags", []) for cell in code]
+    shown = names_in([("".join(cell["source"]), not h) for cell, h in zip(code, hidden, strict=True)])
     assert not [name for name in sorted(shown) if not name.startswith(TOOLS) and not has_entry(name)]
 
 
@@ -75,11 +74,8 @@ def test_what_examples_use_and_all_public_names_and_links_have_an_entry():
     assert len(used) > len(PAGES)
     assert not [name for name in sorted(used) if not has_entry(name)]
     assert not [name for name in mini_lib.__all__ if not re.search(rf"\b{name}\b", TEXT)]
-    methods = {
-        f"{name}.{method}"
-        for name, members in re.findall(r":: (\S+)\n   :members: (.*)", TEXT)
-        for method in members.split(", ")
-    }
+    members = re.findall(r":: (\S+)\n   :members: (.*)", TEXT)
+    methods = {f"{name}.{method}" for name, named in members for method in named.split(", ")}
     assert set(re.findall(r"\{py:obj\}`~([\w.]+)`", TEXT)) <= {*entries().values(), *methods}
     assert all(resolve(name.rpartition(".")[0]) for name in methods)
 
@@ -93,9 +89,4 @@ def test_a_page_opens_with_an_example_and_all_of_them_run(page: Path, tmp_path: 
     assert text.index("```python") < text.find(".. auto") % len(text)
     assert max(map(len, "\n".join(examples).splitlines())) <= 88  # a longer one is cut on a laptop
     for example in examples:
-        exec(
-            example.replace(
-                '{"epochs": 8, "test_size": 500}', '{"epochs": 1, "train_size": 64, "test_size": 16}'
-            ),
-            {},
-        )
+        exec(example.replace('"epochs": 8, "test_size": 500', '"epochs": 1, "train_size": 64'), {})

@@ -164,7 +164,7 @@ def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path, monke
 
 def test_neighbors_of_equal_shape_and_constants_share_a_stack_and_the_order_stays(monkeypatch):
     monkeypatch.setattr(launching, "STACK", 2)
-    monkeypatch.setattr("mini_lib.esbn.runs.glyphs", lambda source: glyphs() - (source == "released"))
+    monkeypatch.setattr("mini_lib.esbn.runs.glyphs", lambda source: abs(glyphs() - int(source == "released")))
     jobs = [job(1), job(2), job(4), job(1, tcn=False), job(3), job(5, images="released"), job(6)]
     groups = [[each for each, _ in group] for group in stacks(jobs, [])]
     assert groups == [jobs[:2], jobs[2:3], jobs[3:4], jobs[4:5], jobs[5:6], jobs[6:]]

@@ -68,9 +68,7 @@ def without_pictures(text: str) -> str:
 def test_every_cell_was_executed_once_in_order_and_neither_failed_nor_warned(notebook):
     counts = [cell["execution_count"] for cell in notebook.code]
     assert counts == list(range(1, len(counts) + 1))
-    assert not [
-        each for each in notebook.outputs if each["output_type"] == "error" or each.get("name") == "stderr"
-    ]
+    assert not {"error", "stderr"} & {each.get("name", each["output_type"]) for each in notebook.outputs}
 
 
 @each_notebook
@@ -104,9 +102,7 @@ def test_what_is_not_compared_or_varies_says_why(notebook):
 
 @each_notebook
 def test_every_picture_says_what_it_shows_none_is_hidden_and_shown_code_checks_nothing(notebook):
-    for figure in re.findall(
-        r"<figure.*?</figure>", notebook.html, re.DOTALL
-    ):  # of several panels the first tells it
+    for figure in re.findall(r"<figure.*?</figure>", notebook.html, re.DOTALL):
         assert len(re.search(r'<img [^>]*\balt="([^"]*)"', figure)[1].strip()) >= 15
         assert re.search(r"<figcaption[^>]*>\s*\S", figure)
     for cell in notebook.code:
