@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from mini_lib import __main__, datasets
+from mini_lib import __main__, datasets, load
 from mini_lib.errors import INTERRUPTED, CorruptFileError
 from mini_lib.reproduction import Cell, Records, cells, cli, compare, launch, plan, records, report
 from mini_lib.reproduction.esbn import cells as esbn
@@ -198,10 +198,8 @@ def test_wrong_use_exits_with_2_and_says_what_would_do(run, arguments, message):
 
 
 def test_damaged_files_of_the_package_and_of_records_are_named(run, tmp_path):
-    (tmp_path / "claims.json").write_text("{")
-    for name in ("claims.json", "lost.json"):
-        with pytest.raises(CorruptFileError, match=rf"{name} cannot be read .*: restore it"):
-            load_json(tmp_path / name, list)
+    with pytest.raises(CorruptFileError, match=r"lost.json cannot be read .*: restore it"):
+        load_json(tmp_path / "lost.json", list)
     (tmp_path / "scan.table1.jsonl").write_text('{"key": 1}\n')
     code, _, err = run("list", "--records", tmp_path)
     assert code == 1
@@ -436,12 +434,8 @@ def test_weights_of_a_run_are_kept_and_the_run_is_put_on_record(small, tmp_path,
     monkeypatch.chdir(tmp_path)
     import weights
 
-    from mini_lib import load
-
     weights.make("esbn.table9/LSTM + TCN/m=98", tmp_path / "it.safetensors", 2, tmp_path / "records")
-    network = load(tmp_path / "it.safetensors")
-    (record,) = Records(tmp_path / "records")
-    assert network.about["metrics"]["test_accuracy"] == pytest.approx(
-        record["metrics"]["test_accuracy"], abs=1e-4
-    )
+    (found,) = Records(tmp_path / "records")
+    kept = load(tmp_path / "it.safetensors").about["metrics"]
+    assert kept["test_accuracy"] == pytest.approx(found["metrics"]["test_accuracy"], abs=1e-4)
     assert not list((tmp_path / "checkpoints").glob("*.pt"))

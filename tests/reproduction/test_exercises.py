@@ -65,19 +65,14 @@ def test_what_is_missing_is_said(function, cases, said, capsys):
     assert capsys.readouterr().out.startswith(said)
 
 
-@pytest.mark.parametrize(
-    ("given", "change"),
-    [
-        ([1, 2], lambda given: given.append(3)),
-        (np.zeros(2), lambda given: given.fill(1)),
-        (torch.zeros(2), lambda given: given.add_(1)),
-        (layer(1), lambda given: given.bias.data.add_(1e-4)),
-    ],
-)
-def test_what_is_given_must_not_be_changed_and_is_a_copy(given, change):
+@pytest.mark.parametrize("given", [[1, 2], np.zeros(2), torch.zeros(2), layer(1)])
+def test_what_is_given_must_not_be_changed_and_is_a_copy(given):
     def in_place(given):
         result = deepcopy(given)
-        change(given)
+        if isinstance(given, torch.nn.Module):
+            given.bias.data += 1e-4
+        else:
+            given[0] += 1
         return result
 
     cases = [(given, deepcopy(given))]

@@ -72,9 +72,8 @@ def test_a_card_has_its_picture_its_finding_and_a_link_to_its_cell(chapter, tmp_
     assert '#figure-own-sure">So it is.</a>' in page
     with Image.open(tmp_path / "made" / "gallery" / "esbn-figure-4.png") as small:
         assert small.width == gallery.WIDTH
-    lacking = [row for _, book in LEDGERS for row in book.rows if row.undrawn]
-    assert lacking
-    assert all(f"- {row.number}. {row.what} {row.undrawn}" in page for row in lacking)
+    undrawn = [row for _, book in LEDGERS for row in book.rows if row.undrawn]
+    assert all(f"- {row.number}. {row.what} {row.undrawn}" in page for row in undrawn)
 
 
 @pytest.mark.parametrize("book", [book for _, book in LEDGERS], ids=lambda book: book.paper)

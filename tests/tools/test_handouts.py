@@ -11,11 +11,8 @@ SPEC.loader.exec_module(handouts)
 
 def cell(kind: str, source: str, *tags: str) -> dict:
     more = {"outputs": ["an answer"], "execution_count": 1} if kind == "code" else {}
-    return {
-        "cell_type": kind,
-        "source": source.splitlines(keepends=True),
-        "metadata": {"tags": [*tags]},
-    } | more
+    lines = source.splitlines(keepends=True)
+    return {"cell_type": kind, "source": lines, "metadata": {"tags": [*tags]}} | more
 
 
 def test_answers_are_left_out_and_what_other_cells_need_stays():
