@@ -56,9 +56,8 @@ def call(obj: object, known: dict[object, str]) -> tuple[str, str | None]:
         default = "..." if callable(each.default) or len(repr(each.default)) > 30 else repr(each.default)
         default = "" if each.default is each.empty else default
         equals = " = " if kind else "="
-        shown.append(
-            stars + each.name + (f": {kind}" if kind else "") + (equals + default if default else "")
-        )
+        name = f"{stars}{each.name}: {kind}" if kind else f"{stars}{each.name}"
+        shown.append(name + (equals + default if default else ""))
     returned = None if inspect.isclass(obj) else inspect.signature(function).return_annotation
     plain = returned.__name__ if returned in (bool, int, float, str, list, dict) else None
     return f"({', '.join(shown)})", typed(returned, known) or plain
@@ -128,9 +127,7 @@ def lay_out(app, what, name, obj, options, lines: list[str]) -> None:
     ]
 
 
-def mend(
-    app, what, name, obj, options, args: str | None, returns: str | None
-) -> tuple[str | None, str | None]:
+def mend(app, what, name, obj, options, args: str | None, returns: str | None) -> tuple:
     """Show shapes and defaults only; of a record nothing, since its fields follow; called by Sphinx."""
     if what not in ("class", "function", "method"):
         return args, returns

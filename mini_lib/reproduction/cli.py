@@ -237,18 +237,14 @@ def keep_runs(runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records",
 
 
 def unfinished(chosen: list[Cell], store: "Records", seeds: int | None) -> list["Job"]:
-    """The runs that these entries lack, those of the paper's own entries before variants.
-
-    `seeds` is how many of each; by default as many as the paper has.
-    """
+    """The runs that these entries lack of so many seeds, or of the paper's number; those of variants last."""
     from mini_lib.hashing import run_key
     from mini_lib.reproduction.launch import Job
 
     for paper in {cell.paper for cell in chosen}:
         if list(cells_of(paper)) != paper_module(paper).CELLS:
-            raise CorruptFileError(
-                f"entries.json is not what {paper}/cells.py declares; run `python tools/entries.py`"
-            )
+            said = f"entries.json is not what {paper}/cells.py declares"
+            raise CorruptFileError(f"{said}; run `python tools/entries.py`")
     jobs = {}
     for cell in sorted(chosen, key=lambda cell: bool(cell.variant)):
         for seed in range(1, (seeds or cell.runs) + 1):

@@ -136,9 +136,8 @@ def _compare(cell: Cell, records: Records) -> Comparison:
     finished = [record for record in runs if not record["diverged"]]
     for record in finished:
         if cell.metric not in record["metrics"]:
-            raise CorruptFileError(
-                f"run {record['key']} has no {cell.metric!r}, which {cell.id} needs; delete it and run it again"
-            )
+            need = f"has no {cell.metric!r}, which {cell.id} needs; delete it and run it again"
+            raise CorruptFileError(f"run {record['key']} {need}")
     values = tuple(record["metrics"][cell.metric] for record in finished)
     ours = Measured(values, len(runs) - len(finished), error_kind(cell.table))
     paper = printed(cell.table).get((cell.row, cell.column)) if has_numbers(cell.table) else None

@@ -86,10 +86,7 @@ def _side_by_side(panels: list[bytes]) -> Image.Image:
 
 
 def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]]) -> Path:
-    """Write gallery.md and its pictures into a folder, of each (title, ledger); returns the page's path.
-
-    `root` is the repository, in whose notebooks the figures stand.
-    """
+    """Write gallery.md and its pictures, from the repository `root`, into a folder, of each (title, ledger)."""
     shutil.rmtree(folder / "gallery", ignore_errors=True)
     (folder / "gallery").mkdir(parents=True)
     parts = [

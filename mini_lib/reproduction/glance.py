@@ -153,9 +153,8 @@ def chance(each: Comparison) -> float | None:
 def at_chance(each: Comparison) -> bool:
     """Whether both scores are at chance: then they say nothing of a network, however far apart they are."""
     guess, scores = chance(each), (each.paper.mean, each.ours.mean)
-    return guess is not None and all(
-        score is not None and abs(score - guess) <= AT_CHANCE for score in scores
-    )
+    known = guess is not None and None not in scores
+    return known and all(abs(score - guess) <= AT_CHANCE for score in scores)
 
 
 def beside(each: Comparison) -> str:

@@ -1,12 +1,11 @@
 """One rule for numbers and claims: a margin and its 95 % interval, which lies above 0, below 0, or neither.
 
-A claim says that some margins are above 0: "A is better than B" is the margin A - B. Each margin is a sum of means
-over runs, with Welch's degrees of freedom; where both sides are measured in the same runs, they are compared run by
-run. A claim is judged by its worst margin. A reported number is reproduced unless the interval of the difference
-leaves out 0 and the difference matters (`FLOOR`); an interval that is too wide to tell decides nothing (`WIDE`).
+A claim says that some margins are above 0: "A is better than B" is the margin A - B. It is judged by its worst. Each
+margin is a sum of means over runs. A reported number is reproduced unless the interval of the difference leaves 0
+out and the difference matters (`FLOOR`); an interval that is too wide to tell decides nothing (`WIDE`).
 
-Four words say what came of it, of numbers and of claims alike: "reproduced", "not reproduced", "unclear" (the runs
-differ too much to tell, or some diverged), and "not run" (fewer than `MIN_RUNS` runs of what decides it).
+Four words say what came of it: "reproduced", "not reproduced", "unclear" (the runs differ too much to tell, or some
+diverged), and "not run" (fewer than `MIN_RUNS` runs of what decides it).
 """
 
 import math
@@ -99,9 +98,8 @@ def combine(*terms: tuple[float, Mean]) -> Mean:
 
 def sign(margin: Mean, at_zero: bool = False) -> str:
     """Whether a margin is above 0, below, or neither; `at_zero`, exactly 0 is enough where there is no error."""
-    if margin.value - margin.half_width > ROUNDING or (
-        at_zero and not margin.se and margin.value > -ROUNDING
-    ):
+    exactly = at_zero and not margin.se and margin.value > -ROUNDING
+    if exactly or margin.value - margin.half_width > ROUNDING:
         return REPRODUCED
     return NOT_REPRODUCED if margin.value + margin.half_width < -ROUNDING else UNCLEAR
 
@@ -209,9 +207,7 @@ def _pairs(rule: Mapping, means: Means, times: str = "") -> Iterator[tuple[Mean 
     """Both sides of each pair, the mean over the entries of each, and both in words."""
     for pair in rule["pairs"]:
         sides = [[means[entry] for entry in expand(side)] for side in pair]
-        a, b = (
-            None if None in side else combine(*((1 / len(side), mean) for mean in side)) for side in sides
-        )
+        a, b = (None if None in side else combine(*((1 / len(side), x) for x in side)) for side in sides)
         yield a, b, f"{_rows(pair[0])} {a} against {times}{_rows(pair[1])} {b}"
 
 

@@ -226,9 +226,8 @@ def read_records(path: Path) -> list[dict]:
                 check.update({name: math.nan for name, value in check.items() if value is None})
         except (ValueError, RecursionError, TypeError, AttributeError) as error:
             fault = error if isinstance(error, CorruptFileError) else "not a whole record"
-            raise CorruptFileError(
-                f"{path}, line {number}: {fault}; if the file is one of records, delete that line and run it again"
-            ) from error
+            remedy = "if the file is one of records, delete that line and run it again"
+            raise CorruptFileError(f"{path}, line {number}: {fault}; {remedy}") from error
         records.append(record | {"settings": reduce(record["settings"])})  # newer lines hold them in full
     return records
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from mini_lib.reproduction.cells import PAPERS, STUDIES, TUTORIAL, Cell, by_table
 from mini_lib.reproduction.claims import Judgement, load_claims
 from mini_lib.reproduction.comparison import Comparison, counted, counts
-from mini_lib.reproduction.judgement import MIN_RUNS, NOT_RUN, WORDS, Mean
+from mini_lib.reproduction.judgement import MIN_RUNS, NOT_RUN, WORDS
 from mini_lib.reproduction.ledger import variant_in_words
 from mini_lib.reproduction.records import Records
 from mini_lib.reproduction.tables import caption, error_kind, not_compared, table_name
@@ -139,7 +139,8 @@ def _comparison_table(own: list[Comparison]) -> str:
         before = cell.place
         paper = difference = word = ""
         if each.is_printed:
-            paper, difference = str(each.paper), _signed(each.difference) if each.difference else ""
+            paper, apart = str(each.paper), each.difference
+            difference = f"{'' if apart.value < 0 else '+'}{apart}" if apart else ""
             word = "not compared" if not_compared(cell.table) else each.verdict
         runs = each.runs if each.ours.n or paper else "0"
         ours = each.ours.rounded()
@@ -149,20 +150,14 @@ def _comparison_table(own: list[Comparison]) -> str:
     return in_columns(head, rows, right=("paper", "ours", "difference", "runs"))
 
 
-def _signed(difference: Mean) -> str:
-    return str(difference) if difference.value < 0 else f"+{difference}"
-
-
 def _in_all(own: list[Comparison]) -> str:
     table = own[0].cell.table
     if not_compared(table):
         return ""
     count = counts(own)[table]
     if not count["numbers"]:
-        names = [claim.id for claim in load_claims() if table in claim.tables()]
-        return (
-            wrapped(f"The paper reports no numbers here; claims on it: {', '.join(names)}.") if names else ""
-        )
+        names = ", ".join(claim.id for claim in load_claims() if table in claim.tables())
+        return wrapped(f"The paper reports no numbers here; claims on it: {names}.") if names else ""
     text = ", ".join(f"{count[word]} {word}" for word in WORDS if count[word])
     few = f" (fewer than {MIN_RUNS} runs)" if count[NOT_RUN] else ""
     return wrapped(f"{counted(count['numbers'], 'number')}: {text}{few}.")
