@@ -1,16 +1,69 @@
-"""The parts of both networks, what they start from, and what cannot be."""
+"""Both networks and their loss against a slow numpy pass; noise, gradients, stacks and precision."""
 
+import subprocess
+import sys
+
+import numpy as np
 import pytest
 import torch
+from other_device import OTHER, OtherDevice
+from torch.func import functional_call, grad, stack_module_state, vmap
 
-from kanerva.whole import FORMS, build, make, noise_of, pictures
+from kanerva import whole
+from kanerva.cases import same
+from kanerva.whole import EVEN, FORMS, build, make, noise_of, pictures
 from mini_lib.errors import UsageError
-from mini_lib.kanerva import memory as memory_functions
-from mini_lib.kanerva.memory import noise_variance
+from mini_lib.kanerva import memory as functions
+from mini_lib.kanerva.assignment import (
+    GIVEN,
+    IDLE,
+    AssignmentNetwork,
+    Choice,
+    History,
+    draw_all,
+    straight_through,
+)
+from mini_lib.kanerva.objective import KL_TERMS, WEIGHTS, Loss, fade, nats, temperature, terms, usage_kl
 from mini_lib.seeding import seeded, torch_rng
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
 every_form = pytest.mark.parametrize("form", FORMS)
+even_weights_too = pytest.mark.parametrize("form", [*FORMS, *EVEN])
+MIXTURES = ["mixture", "full mixture"]
+
+
+def numbers(*shape, seed=0):
+    return torch.randn(shape, generator=torch_rng(seed, "numbers"), dtype=torch.float64)
+
+
+def batch_of(network, seed=0, **more):
+    images, queries = pictures(seed=seed)
+    return {"images": images, "queries": queries, "noise": noise_of(network, seed=seed)} | more
+
+
+def slow(network, form, batch):
+    """The numpy pass over each episode of a batch."""
+    for b in range(len(batch["images"])):
+        own = {name: each[b].numpy() for name, each in batch["noise"].items()}
+        images, queries = (batch[name][b].numpy() for name in ("images", "queries"))
+        yield whole.forward(network, form, images, queries, own)
+
+
+# ------------------------------------------------------------------------------------------------- what they are
+
+
+def test_layers_are_those_of_the_paper():
+    def shapes(module):
+        return [tuple(p.shape) for p in module.parameters()]
+
+    network = AssignmentNetwork(50, 4, 10)
+    assert shapes(network.mlp) == [(40, 50), (40,), (20, 40), (20,), (4, 20), (4,)]
+    assert [network.mean.in_features, network.sd.in_features] == [14, 14]
+    assert [network.prior_mean.in_features, network.prior_sd.in_features] == [10, 10]
+    network = History(50, 4)
+    assert tuple(network.psi.weight.shape) == (50, 54)
+    for layers in (network.mean, network.sd):
+        assert shapes(layers) == [(10, 50), (10,), (10, 10), (10,)]
 
 
 def test_starts_from_the_values_of_the_paper():
@@ -24,68 +77,172 @@ def test_starts_from_the_values_of_the_paper():
     state = network.empty(2).state
     assert state.V.equal(torch.eye(10).expand(2, 3, 10, 10))
     assert state.R.equal(network.prior_means.expand(2, 3, 50, 10))
-    assert network.noise_shapes(24, 45)["history"] == (24, 45, 10)
 
 
-# ------------------------------------------------------------------------------------------------- parts
+# ------------------------------------------------------------------------------------------------- numpy
 
 
-def test_the_least_noise_is_that_of_the_learned_prior(monkeypatch):
-    """Also of a memory that something has been written into."""
-    told = []
+def close(ours, theirs):
+    torch.testing.assert_close(ours, torch.as_tensor(np.array(theirs)).reshape(ours.shape), **TIGHT)
 
-    def spy(eta, w, psi):
-        told.append(psi)
-        return noise_variance(eta, w, psi)
 
-    monkeypatch.setattr(memory_functions, "noise_variance", spy)
-    network = make()
+@even_weights_too
+def test_equals_the_numpy_forward_pass(form):
+    network = make(form)
+    batch = batch_of(network)
     with torch.no_grad():
-        network.log_psi.copy_(torch.tensor([0.5, -0.5]))
-        memory = network.write(torch.zeros(2, 3, 3).double()).memory
-        network.write(torch.zeros(2, 3, 3).double(), memory=memory)
-    assert len(told) == 3 + 3  # items
-    for psi in told:
-        torch.testing.assert_close(psi, torch.tensor([0.5, -0.5]).exp().double(), rtol=1e-6, atol=0)
+        trace = network.trace(**batch)
+        alone = network.machine_logits(trace.reading)
+    ours = {
+        "codes": trace.codes, "queries": trace.queries, "logits": trace.logits, "omega": trace.memory.omega,
+        "eta": trace.written.eta, "gamma": trace.written.gamma, "w": trace.written.w,
+        "R": trace.memory.state.R, "V": trace.memory.state.V,
+        "eta_read": trace.reading.eta, "gamma_read": trace.reading.gamma, "w_read": trace.reading.w,
+        "parts": trace.reading.parts, "shares": trace.shares, "machines": alone,
+    }  # fmt: skip
+    for b, expected in enumerate(slow(network, form, batch)):
+        for name, value in ours.items():
+            close(value[b], expected[name])
+        assert trace.kl.keys() == expected["kl"].keys()
+        for name, value in trace.kl.items():
+            close(value[b], expected["kl"][name])
+
+
+def test_a_mixture_has_no_divergence_of_the_choice():
+    images, _ = pictures()
+    names = {form: make(form).trace(images).kl.keys() for form in ("default", "mixture")}
+    assert names["default"] - names["mixture"] == {"assignment", "assignment_read"}
 
 
 @every_form
-def test_writing_in_two_parts_is_writing_at_once(form):
+def test_writing_in_two_parts_is_writing_at_once(form, monkeypatch):
+    """Also in the least noise, which is that of the learned prior whatever has been written."""
+    told, usual = [], functions.noise_variance
+    monkeypatch.setattr(functions, "noise_variance", lambda *given: (told.append(given[2]), usual(*given))[1])
     network, noise = make(form), noise_of(make(form), items=5)
-    codes = torch.randn(2, 5, 3, generator=torch_rng(0, "codes")).double()
-    part = lambda span: {k: v[:, span] for k, v in noise.items()}  # noqa: E731
-    first = network.write(codes[:, :2], part(slice(2)))
-    second = network.write(codes[:, 2:], part(slice(2, None)), first.memory)
-    whole_one = network.write(codes, noise)
-    assert second.memory.items == whole_one.memory.items == 5
-    for ours, theirs in zip(second.memory.state, whole_one.memory.state, strict=True):
+    codes = numbers(2, 5, 3)
+    first, second = (
+        {name: each[:, span] for name, each in noise.items()} for span in (slice(2), slice(2, 5))
+    )
+    memory = network.write(codes[:, :2], first).memory
+    after, at_once = network.write(codes[:, 2:], second, memory), network.write(codes, noise)
+    assert after.memory.items == at_once.memory.items == 5
+    for ours, theirs in zip(after.memory.state, at_once.memory.state, strict=True):
         torch.testing.assert_close(ours, theirs, **TIGHT)
-    torch.testing.assert_close(second.memory.omega, whole_one.memory.omega, **TIGHT)
-    torch.testing.assert_close(second.kl["memory"], whole_one.kl["memory"], **TIGHT)
+    torch.testing.assert_close(after.memory.omega, at_once.memory.omega, **TIGHT)
+    torch.testing.assert_close(after.kl["memory"], at_once.kl["memory"], **TIGHT)
+    assert len(told) == 10
+    assert all(psi.equal(network.log_psi.exp()) for psi in told)
 
 
-def test_pictures_of_single_machines():
-    network, (images, _) = make(), pictures()
-    trace = network.trace(images)
-    alone = network.machine_logits(trace.reading)
-    assert alone.shape == (2, 4, 2, 1, 2, 2)
-    one = trace.reading.gamma[1, 3, 0] * trace.reading.parts[1, 3, 0]
-    torch.testing.assert_close(alone[1, 3, 0], network.decoder(one), **TIGHT)
+# ------------------------------------------------------------------------------------------------- the loss
+
+COUNTED = {  # what each experiment adds to the reconstruction
+    "mean addresses": {"memory", "address_read", "assignment", "assignment_read", "history", "history_read"},
+    "full": {"memory", "address", "address_read", "assignment", "assignment_read", "history", "history_read"},
+    "mixture": {"address_read"},
+}
+FORM = {"mean addresses": "default", "full": "full", "mixture": "mixture"}
+BALANCED = {"balance": 3.0, "ae_weight": 0.5}
+every_experiment = pytest.mark.parametrize("experiment", WEIGHTS)
+
+
+@every_experiment
+@pytest.mark.parametrize(
+    ("options", "kl_weight", "balance"),
+    [({}, None, None), (BALANCED, None, None), (BALANCED, (0.25, 0.5), (0.2, 0.6)), ({}, (0.0, 0.0), None)],
+)
+def test_loss_equals_numpy(experiment, options, kl_weight, balance):
+    """Factors are of single episodes; those of the balance count by their mean. The score is the reconstruction."""
+    network, form = make(FORM[experiment]), FORM[experiment]
+    factors = {"kl_weight": kl_weight, "balance": balance}
+    factors = {name: torch.tensor(each).double() for name, each in factors.items() if each}
+    batch = batch_of(network) | factors
+    episodes, x = list(slow(network, form, batch)), batch["images"].numpy()
+
+    def nats_of(logits):
+        on = 1 / (1 + np.exp(-np.array(logits)))
+        return -np.sum(np.log(np.where(x == 1, on, 1 - on))) / (x.shape[0] * x.shape[1])
+
+    score = nats_of([each["logits"] for each in episodes])
+    costs = [sum(np.sum(each["kl"][name]) for name in COUNTED[experiment]) / x.shape[1] for each in episodes]
+    expected = score + np.mean(np.array(kl_weight or 1.0) * costs)
+    share = np.mean([each["shares"] for each in episodes], axis=(0, 1))
+    expected += options.get("balance", 0.0) * np.mean(balance or 1.0) * np.sum(share * np.log(2 * share))
+    p = {key: value.numpy() for key, value in network.state_dict().items()}
+    own = np.reshape([[whole.decode(p, z) for z in each["codes"]] for each in episodes], x.shape)
+    expected += options.get("ae_weight", 0.0) * nats_of(own)
+    ours = Loss(experiment, **options)(network, batch)
+    np.testing.assert_allclose([each.item() for each in ours], (expected, score), rtol=1e-8)
+
+
+def test_weights_of_divergences_may_be_changed_one_by_one():
+    network = make("full")
+    batch = batch_of(network)
+    found = {name: each.mean() for name, each in terms(network.trace(**batch), batch["images"]).items()}
+    assert found.keys() == {"reconstruction", *KL_TERMS}
+    total, _ = Loss("full")(network, batch)
+    torch.testing.assert_close(total, sum(found.values()), **TIGHT)
+    for name in KL_TERMS:
+        less, _ = Loss("full", changed=((name, 0.25),))(network, batch)
+        torch.testing.assert_close(total - less, 0.75 * found[name], rtol=1e-7, atol=1e-9)
+
+
+def test_usage_kl_is_of_the_mean_share():
+    """0 where machines are used equally, whether each item is shared or not; ln K where one does everything."""
+    alone = torch.eye(3, dtype=torch.float64).reshape(1, 3, 3)
+    for even in (alone, torch.full_like(alone, 1 / 3)):
+        torch.testing.assert_close(usage_kl(even), torch.tensor(0.0).double(), **TIGHT)
+    takes_over = alone[:, :1].clone().requires_grad_()
+    found = usage_kl(takes_over)
+    torch.testing.assert_close(found, torch.tensor(3.0).double().log(), **TIGHT)
+    (slope,) = torch.autograd.grad(found, takes_over)
+    assert slope.isfinite().all()
+    assert slope[0, 0, 0] > slope[0, 0, 1]
+
+
+def test_nats_are_of_all_pixels_and_channels():
+    logits, images = torch.zeros(2, 3, 3, 4, 4), torch.ones(2, 3, 3, 4, 4)
+    torch.testing.assert_close(nats(logits, images), torch.full((2, 3), 48 * np.log(2.0)).float())
+
+
+def test_balance_fades_to_nothing_and_the_temperature_to_a_half():
+    update = torch.tensor([0, 1, 4, 5, 100])
+    torch.testing.assert_close(fade(update, 5), torch.tensor([1.0, 0.8, 0.2, 0.0, 0.0]))
+    assert fade(update, 0).equal(torch.ones(5))
+    torch.testing.assert_close(temperature(update, 10), torch.tensor([1.0, 0.9, 0.6, 0.5, 0.5]))
+    torch.testing.assert_close(temperature(update, 10, last=0.8)[-1], torch.tensor(0.8))
+
+
+def test_bytes_are_made_numbers_and_green_is_hidden_on_the_device():
+    network = make("default", channels=3)
+    images, _ = pictures(channels=3)
+    queries = images.clone()
+    queries[:, :, 1] = 0
+    noise = noise_of(network)
+    wanted = Loss()(network, {"images": images, "queries": queries, "noise": noise})
+    noise = {name: each.float() for name, each in noise.items()}
+    found = Loss(hide_green=True)(network.float(), {"images": images.byte(), "noise": noise})
+    torch.testing.assert_close([each.double() for each in found], list(wanted), rtol=1e-4, atol=1e-4)
 
 
 # ------------------------------------------------------------------------------------------------- noise
 
 
-def drawn_from_the_default_generator(use):
-    """Whether two uses differ, and agree when PyTorch's generator starts anew."""
-    torch.manual_seed(0)
-    first, second = use(), use()
-    torch.manual_seed(0)
-    return first.equal(use()) and not first.equal(second)
+def test_noise_has_its_distributions_and_depends_on_the_generator_alone():
+    shapes = {"history": (20_000, 2), "gumbel": (20_000, 2), "gumbel_read": (5,)}
+    noise = draw_all(shapes | {GIVEN: (2, 5)}, torch_rng(0, "noise"))
+    assert {name: tuple(each.shape) for name, each in noise.items()} == shapes
+    again = draw_all(shapes, torch_rng(0, "noise"))
+    assert all(noise[name].equal(again[name]) for name in shapes)
+    for name, mean, variance in (("history", 0.0, 1.0), ("gumbel", np.euler_gamma, np.pi**2 / 6)):
+        assert abs(noise[name].mean().item() - mean) < 0.03
+        assert abs(noise[name].var().item() - variance) < 0.08
+        assert noise[name].isfinite().all()
 
 
 @every_form
-def test_noise_is_drawn_in_training_and_not_in_evaluation(form):
+def test_noise_is_drawn_in_training_and_every_variable_is_at_its_mean_in_evaluation(form):
     network, (images, _) = make(form), pictures()
     codes = network.encoder(images).detach()
     memory = network.write(codes).memory
@@ -99,19 +256,266 @@ def test_noise_is_drawn_in_training_and_not_in_evaluation(form):
         lambda: weights(network.read(memory, codes)),
     )
     network.train()
-    assert all(map(drawn_from_the_default_generator, uses))
+    for use in uses:
+        torch.manual_seed(0)
+        first, second = use(), use()
+        torch.manual_seed(0)
+        assert first.equal(use())
+        assert not first.equal(second)
     network.eval()
-    assert all(use().equal(use()) for use in uses)
+    zeros = {name: torch.zeros(shape).double() for name, shape in network.noise_shapes(2, 4).items()}
+    torch.testing.assert_close(network(images), network(images, noise=zeros), **TIGHT)
+    assert not torch.allclose(network(images), network(images, noise=noise_of(network)))
+    network.train()
+    with OtherDevice():
+        assert network.to(OTHER)(images.to(OTHER)).device == OTHER
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_given_machines_have_to_be_given(training):
+def test_given_machines_have_their_items_and_have_to_be_given():
     """An even split, silently, is not what such a network learned."""
-    network, (images, queries) = make(assignment="given").train(training), pictures()
-    with pytest.raises(UsageError, match="given"):
-        network(images)
-    with pytest.raises(UsageError, match="noise lacks 'given'"):
-        network(images, queries, network.draw_noise(2, 4))
+    network, (images, queries) = make(assignment="given").train(), pictures()
+    drawn = network.draw_noise(2, 4)
+    for noise in (None, drawn):
+        with pytest.raises(UsageError, match="'given'"):
+            network(images, queries, noise)
     shares = torch.nn.functional.one_hot(torch.arange(8).reshape(2, 4) % 2, 2).double()
-    trace = network.trace(images, queries, network.draw_noise(2, 4) | {"given": shares, "given_read": shares})
-    assert trace.written.gamma.argmax(-1).equal(shares.argmax(-1))
+    written = network.trace(images, queries, drawn | {"given": shares, "given_read": shares}).written
+    quiet = torch.nn.functional.softplus(network.assignment.u.detach()) + 1e-3
+    torch.testing.assert_close(written.eta, quiet * torch.where(shares > 0, 1.0, 40.0), **TIGHT)
+    torch.testing.assert_close(
+        written.gamma, torch.where(shares > 0, 1.0, 1 / 1600) / (1 + 1 / 1600), **TIGHT
+    )
+    assert IDLE == 40
+
+
+# ------------------------------------------------------------------------------------------------- the choice
+
+
+def choice():
+    with seeded(0, "choice"):
+        return Choice(5, 3, 4).double()
+
+
+def test_straight_through_is_one_hot_with_the_gradient_of_soft_weights():
+    logits = numbers(4, 3).requires_grad_()
+    soft, pull = torch.softmax(logits, -1), numbers(4, 3, seed=1)
+    hard = straight_through(soft)
+    assert hard.equal(torch.nn.functional.one_hot(soft.argmax(-1), 3).double())
+    ours, theirs = (
+        torch.autograd.grad((each * pull).sum(), logits, retain_graph=True) for each in (hard, soft)
+    )
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_choices_have_the_probabilities_of_the_logits():
+    network, count = choice(), 20_000
+    h, features = numbers(1, 4), 3 * numbers(1, 3, seed=1)
+    noise = draw_all({"gumbel": (count, 3)}, torch_rng(0, "noise"))["gumbel"].double()
+    sigma, chosen = network.weights(features.expand(count, 3), h.expand(count, 4), noise)
+    probabilities = torch.softmax(network.logits(torch.cat([features, h], -1)), -1)[0]
+    torch.testing.assert_close(chosen.mean(0), probabilities, rtol=0, atol=0.015)
+    assert (sigma == 1).all()
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 5)], ids=["writing", "reading"])
+def test_gradients_of_a_choice_are_those_of_its_temperature(shape):
+    network = choice()
+    features, h, noise, pull = (numbers(*shape, n, seed=n) for n in (3, 4, 3, 3))
+    tau = torch.tensor([2.0, 0.5]).double()
+
+    def slopes(gamma, given):
+        return torch.autograd.grad((gamma * pull).sum(), given)[0]
+
+    given = features.clone().requires_grad_()
+    for each in (0.5, torch.tensor(2.0).double(), tau):
+        divisor = each.reshape(-1, *[1] * len(shape)) if each is tau else each
+        soft = torch.softmax((network.logits(torch.cat([given, h], dim=-1)) + noise) / divisor, -1)
+        torch.testing.assert_close(
+            slopes(network.weights(given, h, noise, each).gamma, given), slopes(soft, given), **TIGHT
+        )
+
+
+def test_tau_comes_with_the_batch():
+    found = []
+    for more in ({}, {"tau": torch.tensor(1.0).double()}, {"tau": torch.tensor([1.0, 3.0]).double()}):
+        network = make("mixture")
+        Loss("mixture")(network, batch_of(network, **more))[0].backward()
+        found.append(network.assignment.logits.weight.grad)
+    torch.testing.assert_close(found[0], found[1], **TIGHT)
+    assert not torch.allclose(found[0], found[2])
+
+
+@pytest.mark.parametrize("form", MIXTURES)
+@pytest.mark.parametrize("far", [20.0, 1e4])
+def test_balance_reaches_a_machine_that_is_never_chosen_whatever_the_temperature(form, far):
+    network = make(form)
+    with torch.no_grad():
+        network.assignment.logits.bias += torch.tensor([far, 0.0]).double()
+    batch = batch_of(network)
+    cold, warm = (network.trace(**batch, tau=tau) for tau in (0.1, 1.0))
+    assert same(cold.shares[:, 0], warm.shares[:, 0])  # later items have another history
+    for found in (warm.written, warm.reading):
+        assert (found.gamma[..., 0] == 1).all()
+    usage_kl(warm.shares).backward()
+    slope = network.assignment.logits.bias.grad
+    assert slope.isfinite().all()
+    if far == 20.0:  # where the other machine's probability is a number above 0
+        assert slope[0] > 0 > slope[1]
+
+
+# ------------------------------------------------------------------------------------------------- gradients
+
+
+def loss_for(form, **options):
+    name, own = (FORMS | EVEN)[form]
+    full = "full" if own.get("sample") == "full" else "mean addresses"
+    return Loss("mixture" if name == "mixture" else full, **options)
+
+
+def gradients(network, form, **options):
+    loss_for(form, **options)(network, batch_of(network))[0].backward()
+    return {name: p.grad for name, p in network.named_parameters()}
+
+
+@even_weights_too
+def test_gradient_reaches_every_parameter(form):
+    without = {name for name, each in gradients(make(form), form).items() if each is None or not each.any()}
+    assert without == set()
+
+
+@every_form
+def test_stop_grad_r_leaves_the_assignment_as_it_is(form):
+    network = make(form, stop_grad_r=True)
+    found = gradients(network, form, balance=1.0)
+    touched = {name for name, each in found.items() if each is not None and each.any()}
+    assert not any(name.startswith("assignment") for name in touched)
+    assert {"prior_means", "encoder.code.weight", "decoder.pixels.weight"} <= touched
+    plain, stopped = (each.trace(**batch_of(network)) for each in (make(form), network))
+    torch.testing.assert_close(plain.logits, stopped.logits, **TIGHT)
+    assert not any(each.any() for name, each in stopped.kl.items() if name.startswith("assignment"))
+
+
+class StandIn(torch.nn.Module):
+    """A network with other parameters, whose forward is its trace."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network, self.parts = network, ()
+
+    def forward(self, *args, **options):
+        return self.network.trace(*args, **options)
+
+    def with_parts(self, *parts):
+        self.parts = tuple({f"network.{name}": each for name, each in part.items()} for part in parts)
+        return self
+
+    def trace(self, *args, **options):
+        return functional_call(self, self.parts, args, options)
+
+
+@pytest.mark.parametrize("form", ["default", "full", "unit prior"])
+def test_the_gradient_is_the_slope(form):
+    network, options = make(form), {"ae_weight": 0.5, "balance": 2.0}
+    found = gradients(network, form, **options)
+    batch, stand_in, generator = batch_of(network), StandIn(network), torch_rng(0, "direction")
+    way = {k: torch.randn(v.shape, generator=generator).double() for k, v in network.named_parameters()}
+
+    @torch.no_grad()
+    def at(step):
+        moved = {k: v + step * way[k] for k, v in network.named_parameters()}
+        return loss_for(form, **options)(stand_in.with_parts(moved), batch)[0]
+
+    slope = (at(1e-6) - at(-1e-6)) / 2e-6
+    torch.testing.assert_close(slope, sum((way[k] * found[k]).sum() for k in way), rtol=1e-6, atol=1e-6)
+
+
+@even_weights_too
+def test_stacked_networks_equal_each_alone(form):
+    networks, stand_in = [make(form, seed) for seed in range(2)], StandIn(make(form))
+    loss_of = loss_for(form, ae_weight=0.3, balance=2.0)
+
+    def loss(parameters, buffers, batch):
+        return loss_of(stand_in.with_parts(parameters, buffers), batch)
+
+    batches = [
+        batch_of(
+            network, seed, kl_weight=torch.tensor(0.2 * (seed + 1)), balance=torch.tensor([0.5, 0.2]) * seed
+        )
+        for seed, network in enumerate(networks)
+    ]
+    noises = [batch.pop("noise") for batch in batches]
+    batch = {name: torch.stack([each[name] for each in batches]) for name in batches[0]}
+    batch["noise"] = {name: torch.stack([each[name] for each in noises]) for name in noises[0]}
+    found, scores = vmap(grad(loss, has_aux=True))(*stack_module_state(networks), batch)
+    for i, network in enumerate(networks):
+        own, score = loss_of(network, batches[i] | {"noise": noises[i]})
+        own.backward()
+        torch.testing.assert_close(scores[i], score, **TIGHT)
+        for name, parameter in network.named_parameters():
+            torch.testing.assert_close(found[name][i], parameter.grad, rtol=1e-7, atol=1e-9)
+
+
+# ------------------------------------------------------------------------------------------------- precision
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("form", ["full", "mixture", "even"])
+def test_learning_in_half_precision_and_under_autocast_is_near_single_precision(form, dtype):
+    """What comes out is in the network's type; the memory inside is in float32."""
+    batch, loss_of = batch_of(make(form)), loss_for(form, ae_weight=0.5, balance=1.0)
+    noise = {name: each.float() for name, each in batch["noise"].items()}
+    images, queries = (batch[name].float() for name in ("images", "queries"))
+    single, half = make(form).float(), make(form).to(dtype)
+    plain, _ = loss_of(single, {"images": images, "queries": queries, "noise": noise})
+    trace = half.trace(images.to(dtype))
+    assert trace.logits.dtype == trace.codes.dtype == trace.reading.codes.dtype == dtype
+    assert trace.memory.state.R.dtype == torch.float32
+    if form != "mixture":  # whose choices may differ
+        torch.testing.assert_close(trace.logits.float(), single(images), rtol=0.1, atol=0.1)
+    own, _ = loss_of(half, {"images": images.to(dtype), "queries": queries.to(dtype), "noise": noise})
+    with torch.autocast("cpu", dtype):
+        cast, _ = loss_of(single, {"images": images, "queries": queries, "noise": noise})
+        assert single.trace(images).memory.state.R.dtype == torch.float32
+    torch.testing.assert_close(cast.float(), plain, rtol=0.1 if form != "mixture" else 0.5, atol=0.1)
+    for loss, network in ((own, half), (cast, single)):
+        loss.backward()
+        assert loss.isfinite()
+        assert all(p.grad is None or p.grad.isfinite().all() for p in network.parameters())
+        assert network.prior_means.grad.any()
+
+
+# Without the tests' own type checks, which cannot be compiled.
+COMPILED = """
+import warnings, torch
+warnings.simplefilter("ignore")
+from mini_lib.kanerva import MixtureKanerva, MLPDecoder, MLPEncoder, ProductKanerva, ProductMemory
+images = torch.rand(2, 4, 1, 2, 2).round()
+parts = MLPEncoder(1, 2, 3), MLPDecoder(1, 2, 3), 3, 2, 2
+full = ProductKanerva(*parts, sample="full")
+for network in (full, ProductKanerva(*parts, assignment="even"), MixtureKanerva(*parts)):
+    noise = network.draw_noise(2, 4)
+    compiled = torch.compile(network, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(images, noise=noise), network(images, noise=noise))
+    network.eval()
+    for made in (torch.jit.trace(network, images), torch.export.export(network, (images,)).module()):
+        torch.testing.assert_close(made(images), network(images))
+memory, codes = ProductMemory(4, 2, 5), torch.randn(6, 4)
+def answers(codes):
+    memory.reset()
+    memory.write(codes, eta=0.5)
+    return memory.read(codes).codes
+expected = answers(codes)
+torch.testing.assert_close(torch.compile(answers, fullgraph=True, backend="eager")(codes), expected)
+"""
+
+
+@pytest.mark.slow
+def test_networks_and_memory_compile_trace_and_export():
+    done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+
+
+def test_an_empty_batch_has_no_answers():
+    trace = make().float().trace(torch.zeros(0, 3, 1, 2, 2))
+    assert trace.logits.shape == (0, 3, 1, 2, 2)
+    assert trace.memory.state.R.shape == (0, 2, 3, 2)
