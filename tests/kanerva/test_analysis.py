@@ -99,9 +99,6 @@ def test_machines_alone_are_those_of_a_loop(machines):
     )  # never idle
 
 
-# ------------------------------------------------------------------------------------------------ sprites
-
-
 def test_separation_is_that_of_a_loop_over_another_packages_cosines():
     pictures, templates = drawn(3, 2, 4, 5, 5), (drawn(3, 2, 2, 5, 5, seed=1) > 0.7).double()
     found = {"": [], "_shuffled": [], "_fixed": []}
@@ -166,18 +163,3 @@ def test_modulation_is_that_of_a_loop_and_bins_that_a_half_does_not_fill_are_lef
     bins[::2] = bins[::2].clamp(max=3)  # the last bin is empty in one half
     assert math.isfinite(modulation(found, Factor("scale", bins, 5)))
     assert math.isnan(modulation(found[:1], Factor("scale", bins[:1], 5)))  # no second half
-
-
-def test_a_machine_for_each_corner_is_tuned_to_position_alone():
-    dances = evaluation("dsprites", 120, 8, size=14)
-    corners = torch.zeros(4, 14, 14)
-    for i, (row, column) in enumerate(itertools.product((0, 7), repeat=2)):
-        corners[i, row : row + 7, column : column + 7] = 1
-    like = cosines(corners.expand(120, 8, 4, 14, 14), dances.templates)
-    found = {factor.name: modulation(like, factor) for factor in factors(dances)}
-    assert found["position"] > 0.01
-    assert all(abs(found[name]) < 1e-3 * found["position"] for name in ("shape", "orientation", "scale"))
-    tuned = tuning(like, factors(dances)[0])[..., 0].reshape(4, 8, 8)  # y, x
-    for i, (row, column) in enumerate(itertools.product((0, 4), repeat=2)):
-        here = tuned[i, row : row + 4, column : column + 4].mean()
-        assert here > 2 * (tuned[i].sum() - 16 * here) / 48

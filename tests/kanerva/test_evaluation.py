@@ -53,9 +53,6 @@ def slow_nats(logits, images):
     return -np.sum(x * np.log(p) + (1 - x) * np.log(1 - p)) / (x.shape[0] * x.shape[1])
 
 
-# ------------------------------------------------------------------------------------------------ all that there is
-
-
 def of_colors(made, episodes, seen):
     images = episodes.images
     expected = {f"nll_{c}": slow_nats(seen.logits[:, :, i], images[:, :, i]) for i, c in enumerate(COLORS)}
@@ -142,9 +139,6 @@ def test_every_metric_is_what_its_name_says(task, model, machines):
     assert not wrong
 
 
-# ------------------------------------------------------------------------------------------------ what was seen
-
-
 def test_episodes_are_taken_in_parts_with_the_noise_of_the_test():
     """Against one pass; a machine that is forgotten is at its prior, and all else as it was."""
     made, episodes = network("rgb"), episodes_of("rgb")
@@ -189,9 +183,6 @@ def test_a_fixed_answer_is_the_mean_of_the_training_digits():
     test = evaluation("digits", 5, 45, source="digits").images
     expected = slow_nats(torch.logit(mean).expand_as(test), test)
     assert fixed_loss("digits", episodes=5) == pytest.approx(expected, rel=1e-5)
-
-
-# ------------------------------------------------------------------------------------------------ imagination
 
 
 def slow_image(made, R, omega, items, noise, machines):

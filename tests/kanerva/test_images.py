@@ -1,9 +1,8 @@
-"""Encoders and decoders against slow numpy convolutions; sizes by hand, gradients of stacks, half precision."""
+"""Encoders and decoders against slow numpy convolutions; sizes by hand, half precision."""
 
 import numpy as np
 import pytest
 import torch
-from torch.func import functional_call, grad, stack_module_state, vmap
 
 from mini_lib.kanerva.images import DECODERS, ENCODERS
 from mini_lib.seeding import seeded, torch_rng
@@ -23,9 +22,6 @@ def pictures(*shape, seed=0):
 
 def codes(*shape, seed=0):
     return torch.randn(*shape, dtype=torch.float64, generator=torch_rng(seed, "codes"))
-
-
-# ------------------------------------------------------------------------------------------------ slow second copy
 
 
 def conv(x, w, b, stride=1, before=0, after=0):
@@ -122,28 +118,8 @@ def test_maps_of_28_pixels_have_the_papers_sizes():
     assert DECODERS["conv"](1, 28, 5).sizes == (7, 14, 28)
 
 
-# ---------------------------------------------------------------------------------------------- gradients, stacks
-
-
-def loss(network, parameters, x):
-    y = functional_call(network, parameters, (x,))
-    return (y * torch.linspace(-1, 1, y.numel(), dtype=y.dtype).view(y.shape)).sum() + y.square().sum()
-
-
 def input_of(made, *axes):
     return codes(*axes, 3) if made.decodes else pictures(*axes, *made.shape)
-
-
-@pytest.mark.parametrize(("name", "kinds"), NETWORKS)
-def test_a_stack_has_the_gradients_of_its_networks(name, kinds):
-    networks = [network(name, kinds, 1, seed=seed) for seed in (0, 1)]
-    x, (stacked, _) = input_of(networks[0], 2, 2), stack_module_state(networks)
-    together = vmap(grad(lambda p, x: loss(networks[0], p, x)))(stacked, x)
-    for i, each in enumerate(networks):
-        alone = torch.autograd.grad(loss(each, dict(each.named_parameters()), x[i]), each.parameters())
-        for (key, _), gradient in zip(each.named_parameters(), alone, strict=True):
-            assert gradient.any()
-            assert together[key][i].allclose(gradient, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -154,5 +130,6 @@ def test_half_precision_is_near_and_axes_are_folded(name, kinds, dtype):
     plain, half = made(x), made.to(dtype)(x.to(dtype))
     torch.testing.assert_close(half.double(), plain, rtol=0.1, atol=0.1)
     half.sum().backward()
+    assert all(each.grad.any() for each in made.parameters())
     assert half.dtype == dtype
     assert half[1, 2].float().allclose(made(x[1, 2].to(dtype)).float(), rtol=0.1, atol=0.05)

@@ -82,15 +82,6 @@ def test_machine_weights_are_normalised_precisions():
     assert extreme.grad.isfinite().all()
 
 
-def test_prior_is_the_same_for_every_memory():
-    prior = Prior(randn(3, 5, 4), torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64))
-    state = prior.state(2)
-    for b, i in np.ndindex(2, 3):
-        assert state.R[b, i].equal(prior.R[i])
-        assert state.V[b, i].equal(prior.psi[i] * torch.eye(4))
-    assert state.logdet_drop.equal(torch.zeros(2, 3).double())
-
-
 # ------------------------------------------------------------------------------------------------- writing
 
 
@@ -149,9 +140,13 @@ def test_one_hot_product_is_the_mixture():
     for ours, expected in zip(product.states, mixture.states, strict=True):
         assert all(same(*parts, atol=1e-4) for parts in zip(ours, expected, strict=True))
     assert same(product.item_kl, mixture.item_kl, atol=1e-4)
-    for before, after in pairwise(mixture.states):
-        unchanged = [now.eq(then).flatten(2).all(2) for now, then in zip(after, before, strict=True)]
-        assert torch.stack(unchanged).all(0).sum(1).eq(2).all()  # of three machines
+    state = State(*(part[:, :1] for part in case.state))
+    alone = write_episode(
+        state, case.codes[:, :1], MachineWeights(case.weights.eta[:, :1, :1], chosen[:, :1, :1])
+    )
+    for now, before, single in zip(mixture.states[1], case.state, alone.state, strict=True):
+        assert now[0, 1:].equal(before[0, 1:])  # those that were not chosen
+        assert same(now[:1, :1], single[:1], atol=1e-12)
 
 
 @every_rule
@@ -245,28 +240,9 @@ def test_drawn_machines_have_the_means_and_covariances_of_the_memory():
     moved = draw_machines(state, units) - state.R
     for b, i, d in np.ndindex(batch, machines, dim):
         assert same(moved[:, b, i, d].mT @ moved[:, b, i, d], state.V[b, i])
-    one_row = torch.zeros_like(state.R)
-    one_row[:, :, 2] = 1.0
-    assert not (draw_machines(state, one_row) - state.R)[:, :, [0, 1, 3]].any()
 
 
 # ------------------------------------------------------------------------------------------------- gradients
-
-
-@every_rule
-def test_gradients_of_one_item_are_slopes(coupling):
-    case = Case(coupling, batch=1, machines=2, dim=2, columns=3)
-    z, w, (eta, gamma) = case.item()
-    if coupling == "mixture":
-        gamma = torch.tensor([[1.0, 0.0]], dtype=torch.float64)  # where a square root would have none
-
-    def write(R, spread, code, w, eta, gamma):
-        state = State(R, spread @ spread.mT, case.state.logdet_drop)
-        after, kl = write_item(state, code, w, MachineWeights(eta, gamma), coupling)
-        return *after, kl
-
-    given = case.state.R, case.state.V, z, w, eta, gamma
-    assert torch.autograd.gradcheck(write, [part.clone().requires_grad_() for part in given])
 
 
 def loss(means, log_psi, codes, u, coupling):
@@ -283,7 +259,7 @@ def loss(means, log_psi, codes, u, coupling):
 
 @every_rule
 def test_a_stack_of_memories_has_the_gradients_of_each_alone(coupling):
-    shapes = (3, 2, 4, 5), (3, 2), (3, 2, 4, 4), (3, 2, 4, 2)
+    shapes = (2, 2, 3, 4), (2, 2), (2, 1, 3, 3), (2, 1, 3, 2)
     given = [randn(*shape, seed=n) for n, shape in enumerate(shapes)]
 
     def slopes(*each):

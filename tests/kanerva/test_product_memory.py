@@ -21,47 +21,32 @@ def make(**options):
     return ProductMemory(**({"dim": 4, "machines": 2, "columns": 5, "dtype": torch.float64} | options))
 
 
-def gamma_for(coupling):
-    return [1, 0] if coupling == "mixture" else None
-
-
-# ------------------------------------------------------------------------------------------------- values
-
-
 @every_rule
-def test_it_is_the_functions_with_its_own_state(coupling):
-    memory = make(coupling=coupling, ridge=0.2, psi=0.7)
-    codes, eta = randn(6, 4, seed=1), randn(6, 2, seed=2).exp()
-    gamma = gamma_for(coupling)
-    weights = weights_from_eta(eta[None])
+def test_it_is_the_functions_with_its_own_state_and_episodes_never_meet(coupling):
+    """Also where items come one at a time."""
+    memory, alone = (make(coupling=coupling, ridge=0.2, psi=0.7, episodes=count) for count in (3, None))
+    codes, eta, gamma = randn(3, 6, 4, seed=1), [0.5, 2.0], [1, 0] if coupling == "mixture" else None
+    weights = weights_from_eta(torch.tensor(eta).double().expand(3, 6, 2))
     if gamma:
-        weights = MachineWeights(weights.eta, torch.tensor(gamma).double().expand(weights.eta.shape))
+        weights = MachineWeights(weights.eta, torch.tensor(gamma).double().expand(3, 6, 2))
     assert memory.prior.psi.tolist() == [0.7, 0.7]
-    before = functions.log_likelihood(memory.state, codes[None], weights, memory.prior.psi, ridge=0.2)
-    assert memory.log_likelihood(codes, eta, gamma).equal(before[0])
-    written = functions.write_episode(memory.state, codes[None], weights, coupling=coupling, ridge=0.2)
-    assert memory.write(codes, eta, gamma).equal(written.item_kl[0])
+    start, psi = memory.state, memory.prior.psi
+    written = functions.write_episode(start, codes, weights, coupling=coupling, ridge=0.2)
+    assert memory.write(codes, eta, gamma).equal(written.item_kl)
     assert memory.items == 6
     assert all(one.equal(other) for one, other in zip(memory.state, written.state, strict=True))
-    found = functions.read(written.state, codes[None], weights.gamma, ridge=0.2)
-    for ours, expected in zip(memory.read(codes, eta, gamma), found, strict=True):
-        assert ours.equal(expected[0])
-
-
-@every_rule
-def test_items_may_come_one_at_a_time_and_episodes_never_meet(coupling):
-    codes, given = randn(3, 6, 4, seed=1), {"eta": [0.5, 2.0], "gamma": gamma_for(coupling)}
-    together = make(coupling=coupling, episodes=3)
-    kl, found = together.write(codes, **given), together.read(codes, **given)
-    assert kl.shape == (3, 6, 2)
-    for b in range(3):
-        alone = make(coupling=coupling)
-        assert same(torch.cat([alone.write(code[None], **given) for code in codes[b]]), kl[b], atol=1e-12)
-        assert alone.items == together.items == 6
-        for ours, theirs in zip(alone.read(codes[b], **given), found, strict=True):
-            assert same(ours, theirs[b], atol=1e-12)
-        novelty = together.log_likelihood(codes, **given)[b]
-        assert same(alone.log_likelihood(codes[b], **given), novelty, atol=1e-12)
+    found, expected = (
+        memory.read(codes, eta, gamma),
+        functions.read(written.state, codes, weights.gamma, ridge=0.2),
+    )
+    assert all(one.equal(other) for one, other in zip(found, expected, strict=True))
+    novelty = functions.log_likelihood(written.state, codes, weights, psi, ridge=0.2)
+    assert memory.log_likelihood(codes, eta, gamma).equal(novelty)
+    kl = torch.cat([alone.write(code[None], eta, gamma) for code in codes[1]])
+    assert same(kl, written.item_kl[1], atol=1e-12)
+    assert same(alone.log_likelihood(codes[1], eta, gamma), novelty[1], atol=1e-12)
+    for ours, theirs in zip(alone.read(codes[1], eta, gamma), found, strict=True):
+        assert same(ours, theirs[1], atol=1e-12)
 
 
 def test_it_begins_anew_from_its_seed_or_a_copy_of_its_means():
@@ -104,11 +89,10 @@ def test_weights_may_be_a_number_or_one_for_each_machine_or_item():
         return memory.read(codes, **given).codes
 
     assert after(eta=2).equal(after(eta=[2.0, 2.0]))
-    assert after(eta=[0.5, 2.0]).equal(after(eta=torch.tensor([[0.5, 2.0]] * 6)))
-    assert after(eta=[0.5, 2.0]).equal(after(eta=np.array([0.5, 2.0])))
-    assert not same(after(eta=[0.5, 2.0]), after(eta=[2.0, 0.5]), atol=1e-3)
+    for form in (torch.tensor([[0.5, 2.0]] * 6), np.array([0.5, 2.0])):
+        assert after(eta=[0.5, 2.0]).equal(after(eta=form))
     assert same(after(eta=[1.0, 2.0]), after(eta=[1.0, 2.0], gamma=[0.8, 0.2]), atol=1e-12)
-    assert not same(after(gamma=[1, 0]), after(gamma=[0.5, 0.5]), atol=1e-3)
+    assert not same(after(eta=[1.0, 2.0]), after(eta=[1.0, 2.0], gamma=[0.2, 0.8]), atol=1e-3)
 
 
 def test_an_empty_memory_is_read_only_if_that_is_meant_and_expects_its_prior():
@@ -141,9 +125,6 @@ def test_what_cannot_be_written_leaves_the_memory_as_it_was(codes, given):
         memory.write(codes, **given)
     assert all(now is then for now, then in zip(memory.state, before, strict=True))
     assert memory.items == 6
-
-
-# ------------------------------------------------------------------------------------------------- gradients
 
 
 @every_rule
@@ -181,9 +162,6 @@ def test_gradients_of_each_sample_under_vmap(coupling):
     assert all(each.any() for each in together)
 
 
-# ------------------------------------------------------------------------------------------------- a module
-
-
 def test_content_survives_the_state_dict_and_a_copy_and_its_graph_does_not():
     model, fresh = (nn.ModuleDict({"memory": make(seed=seed)}) for seed in (1, 2))
     codes = randn(6, 4, seed=1).requires_grad_()
@@ -203,17 +181,8 @@ def test_content_survives_the_state_dict_and_a_copy_and_its_graph_does_not():
     assert not list(model.parameters())
 
 
-def test_it_follows_its_model_in_type():
-    model = nn.ModuleDict({"memory": make(dtype=torch.float32)}).double()
-    model["memory"].write(randn(6, 4, seed=1))
-    assert model["memory"].read(randn(1, 4)).codes.dtype == torch.float64
-    model.bfloat16()["memory"].reset()
-    model["memory"].write(randn(6, 4, seed=1).bfloat16())
-    assert model["memory"].read(randn(1, 4).bfloat16()).codes.dtype == torch.bfloat16
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_an_encoder_learns_through_it_under_autocast(dtype):
+def test_it_follows_its_model_in_type_and_an_encoder_learns_through_it_under_autocast(dtype):
     memory, encoder = ProductMemory(4, 2, 5), nn.Linear(6, 4)
     with torch.autocast("cpu", dtype):
         memory.write(encoder(torch.randn(7, 6)))
@@ -221,6 +190,10 @@ def test_an_encoder_learns_through_it_under_autocast(dtype):
     assert answers.dtype == memory.R.dtype == torch.float32
     answers.sum().backward()
     assert encoder.weight.grad.any()
+    half = nn.ModuleDict({"memory": make()}).to(dtype)["memory"]
+    half.reset()
+    half.write(randn(6, 4, seed=1).to(dtype))
+    assert half.read(randn(1, 4).to(dtype)).codes.dtype == dtype
 
 
 def test_a_memory_on_another_device_does_what_it_does_on_the_cpu():

@@ -30,9 +30,6 @@ def equal(one, other):
     return all(a.equal(b) for a, b in zip(one, other, strict=True))
 
 
-# --------------------------------------------------------------------------------------------------- all tasks
-
-
 @pytest.mark.parametrize("task", TASKS)
 def test_episodes_depend_on_the_generator_alone_and_those_of_the_test_on_nothing(task):
     """The names of the test's streams are those with which all runs on record were tested."""
@@ -51,9 +48,6 @@ def test_episodes_depend_on_the_generator_alone_and_those_of_the_test_on_nothing
     assert equal(
         evaluation(task, 3, 4, **options), sample(task, 3, 4, torch_rng(0, *stream), **options, **split)
     )
-
-
-# ------------------------------------------------------------------------------------------------------- digits
 
 
 @pytest.mark.parametrize(("split", "first", "count"), [("train", 0, 1437), ("test", 1437, 360)])
@@ -147,9 +141,6 @@ def test_distorted_digits_are_the_small_ones_each_time_anew(split, part):
     gray = torch.tensor(loaded.images[part][chosen.flatten()] / 16).float()
     assert found.images.equal(digits.distort(gray, generator).reshape(3, 4, 1, 14, 14))
     assert found.labels.tolist() == loaded.target[part][chosen].tolist()
-
-
-# ------------------------------------------------------------------------------------------------------ sprites
 
 
 def heart_edges(x):
