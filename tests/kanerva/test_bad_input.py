@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from kanerva.cases import Case
-from kanerva.whole import SIZES, build, make, noise_of, pictures
+from kanerva.whole import SIZES, build, make, pictures
 from mini_lib.errors import UsageError
 from mini_lib.kanerva.analysis import class_means
 from mini_lib.kanerva.dsprites import draw
 from mini_lib.kanerva.evaluation import forget
 from mini_lib.kanerva.generation import imagine
 from mini_lib.kanerva.images import ConvEncoder, MLPEncoder
-from mini_lib.kanerva.memory import columns_of, write_episode
+from mini_lib.kanerva.memory import columns_of
 from mini_lib.kanerva.network import ProductKanerva
 from mini_lib.kanerva.objective import Loss
 from mini_lib.kanerva.product_memory import ProductMemory
@@ -25,8 +24,7 @@ from mini_lib.seeding import torch_rng
 
 IMAGES, QUERIES = pictures()
 NETWORK = make()
-NOISE = noise_of(NETWORK)
-CASE, ZERO = Case(), torch.tensor(0)
+ZERO = torch.tensor(0)
 
 
 def memory(**options):
@@ -40,18 +38,13 @@ def run(**settings):
 # A word of the message, and the call.
 CALLS = [
     (r"4 machines cannot share 30 columns.*1, 2, 3, 5, 6, 10, 15, 30", lambda: columns_of(30, 4)),
-    ("coupling", lambda: write_episode(CASE.state, CASE.codes, CASE.weights, coupling="products")),
-    ("dtype", memory(dtype=torch.float16)),
     ("a mixture needs gamma", lambda: memory(coupling="mixture")().write(torch.zeros(1, 4))),
     ("the choice of one", lambda: memory(coupling="mixture")().write(torch.zeros(1, 4), gamma=[0.5, 0.5])),
     (r"\[3, 2\], got \[9, 1\]", lambda: memory()().read(np.zeros((3, 4)), torch.ones(9, 1), empty=True)),
-    ("3, T, 4", lambda: memory(episodes=3)().log_likelihood(torch.zeros(2, 6, 4))),
     ("assignment", lambda: build("mixture", **{"machines": 2, "total": 4} | SIZES, assignment="given")),
     ("encoder", lambda: ProductKanerva(MLPEncoder(1, 2, 4), NETWORK.decoder, 3, 2, 2)),
-    ("'assignment'", lambda: NETWORK(IMAGES, QUERIES, NOISE | {"assignment": NOISE["assignment"][:, :3]})),
     ("images has to be", lambda: NETWORK(IMAGES.int())),
     ("codes", lambda: NETWORK.write(torch.zeros(2, 3, 4).double())),
-    ("codes", lambda: NETWORK.read(NETWORK.empty(2), torch.zeros(2, 0, 3).double())),
     ("tau", lambda: make("mixture")(IMAGES, tau=torch.zeros(2))),
     ("20 pixels", lambda: ConvEncoder(1, 20, 5)),
     ("reads", lambda: NETWORK.encoder(IMAGES[..., 0])),
@@ -64,7 +57,6 @@ CALLS = [
     ("items", lambda: evaluation("digits", 2, 0)),
     ("source", lambda: digits.pool("distorted")),
     ("position", lambda: draw(ZERO, ZERO, ZERO, torch.tensor([32, 9]))),
-    ("given", run(options={"assignment": "given"})),
     ("test_episodes", run(task="dsprites", test_episodes=1)),
     ("balance_until", run(balance_until=10)),
     ("2 machines", run(balance=1.0, options={"stop_grad_r": True})),

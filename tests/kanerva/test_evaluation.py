@@ -1,6 +1,7 @@
 """What a record keeps of a test, and images out of memory, against second computations."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 
 from kanerva import oracles, whole
 from kanerva.whole import build, make, noise_of, pictures
-from mini_lib.kanerva import generation
+from mini_lib.kanerva import evaluation as module, generation
 from mini_lib.kanerva.analysis import (
     cosines,
     factors,
@@ -167,6 +168,16 @@ def test_episodes_are_taken_in_parts_with_the_noise_of_the_test():
             assert torch.equal(now[:, 1 - machine], before[:, 1 - machine])
         assert torch.equal(left.omega, trace.memory.omega)
     assert run_episodes(made, episodes).forgotten.shape[1] == 0
+
+
+def test_retrieved_and_new_images_are_counted_by_their_cosine(monkeypatch):
+    images = torch.ones(2, 4, 1, 14, 14)
+    images[1, 2] = 0.0  # blank, and so not new
+    best = torch.tensor([[0.95, 0.91, 0.89, 0.71], [0.69, 0.5, 0.0, 0.8]])
+    monkeypatch.setattr(module, "nearest", lambda imagined, stored: best)
+    monkeypatch.setattr(generation, "imagine", lambda *given: SimpleNamespace(images=images))
+    found = module.imagination(network("dsprites"), episodes_of("dsprites").images)
+    assert found == pytest.approx({"nearest": best.mean(), "retrieved": 2 / 8, "new": 2 / 8, "blank": 1 / 8})
 
 
 def test_a_network_is_given_the_machine_of_each_item():

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 from torch.distributions import MultivariateNormal, Normal, kl_divergence
-from torch.func import grad, vmap
+from torch.func import grad
 
 from kanerva import oracles
 from kanerva.cases import Case, close, every_rule, few, randn, same
@@ -242,7 +242,7 @@ def test_drawn_machines_have_the_means_and_covariances_of_the_memory():
         assert same(moved[:, b, i, d].mT @ moved[:, b, i, d], state.V[b, i])
 
 
-# ------------------------------------------------------------------------------------------------- gradients
+# ------------------------------------------------------------------------------------------------- precision
 
 
 def loss(means, log_psi, codes, u, coupling):
@@ -255,22 +255,6 @@ def loss(means, log_psi, codes, u, coupling):
     novelty = log_likelihood(written.state, codes, weights, prior.psi)
     cost = sum(memory_kl(state, prior).sum() for state in written.states[1:]) + written.item_kl.sum()
     return (found.codes - codes).square().sum() + cost - novelty.sum()
-
-
-@every_rule
-def test_a_stack_of_memories_has_the_gradients_of_each_alone(coupling):
-    shapes = (2, 2, 3, 4), (2, 2), (2, 1, 3, 3), (2, 1, 3, 2)
-    given = [randn(*shape, seed=n) for n, shape in enumerate(shapes)]
-
-    def slopes(*each):
-        return grad(loss, argnums=(0, 1, 2, 3))(*each, coupling)
-
-    alone = [slopes(*each) for each in zip(*given, strict=True)]
-    for stacked, single in zip(vmap(slopes)(*given), zip(*alone, strict=True), strict=True):
-        assert torch.allclose(stacked, torch.stack(single), rtol=1e-9, atol=1e-9)
-
-
-# ------------------------------------------------------------------------------------------------- precision
 
 
 @every_rule

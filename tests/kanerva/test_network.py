@@ -41,25 +41,13 @@ def slow(network, form, batch):
         yield whole.forward(network, form, images, queries, own)
 
 
-# ------------------------------------------------------------------------------------------------- what they are
-
-
 def test_starts_from_the_sizes_and_values_of_the_paper():
     with seeded(0, "network"):
         network = build("product", 1, 28, 50, 4, 40, "mlp", "mlp")
-    layers = [tuple(p.shape) for p in (*network.assignment.parameters(), *network.history.parameters())]
-    mlp, linear, perceptron = (
-        [(40, 50), (20, 40), (4, 20)],
-        [(4, 14), (4, 14), (4, 10), (4, 10)],
-        [(10, 50), (10, 10)],
-    )
-    assert [shape for shape in layers if len(shape) == 2] == [
-        *mlp,
-        *linear,
-        (50, 54),
-        *perceptron,
-        *perceptron,
-    ]
+    parameters = *network.assignment.parameters(), *network.history.parameters()
+    assignment = [(40, 50), (20, 40), (4, 20), (4, 14), (4, 14), (4, 10), (4, 10)]
+    history = [(50, 54), (10, 50), (10, 10), (10, 50), (10, 10)]
+    assert [tuple(p.shape) for p in parameters if p.dim() == 2] == assignment + history
     assert network.prior_means.shape == (4, 50, 10)
     assert network.prior_means.abs().max() <= 2
     assert 0.8 < network.prior_means.std() < 0.95  # a standard normal cut off at 2 has 0.88
@@ -68,9 +56,6 @@ def test_starts_from_the_sizes_and_values_of_the_paper():
     state = network.empty(2).state
     assert state.V.equal(torch.eye(10).expand(2, 4, 10, 10))
     assert state.R.equal(network.prior_means.expand(2, 4, 50, 10))
-
-
-# ------------------------------------------------------------------------------------------------- numpy
 
 
 def close(ours, theirs):

@@ -6,9 +6,7 @@ import torch
 
 from mini_lib import trained
 from mini_lib.errors import UsageError
-from mini_lib.kanerva.evaluation import evaluate
 from mini_lib.kanerva.runs import Settings, build
-from mini_lib.kanerva.tasks import evaluation
 from mini_lib.reproduction.kanerva import dropouts, figures, live, marked
 from mini_lib.seeding import torch_rng
 from mini_lib.training import train
@@ -62,16 +60,6 @@ def test_the_network_with_a_line_sorts_as_its_file_says():
     stored = {(each["mark"], each["seed"]): each for each in marked.stored()}
     assert about["metrics"].items() <= stored["line", about["seed"]].items()
     assert marked.sorting(plain, Settings.from_dict(plain.about["settings"]), "line")["by_mark"] < 0.5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [f"kanerva_small_{seed}" for seed in range(1, 6)])
-def test_small_networks_evaluate_to_the_metrics_in_their_files(name):
-    network = trained(name)
-    settings, told = Settings.from_dict(network.about["settings"]), network.about["metrics"]
-    test = evaluation(settings.task, settings.test_episodes, settings.items, source=settings.source)
-    found = evaluate(network, test)
-    assert found == pytest.approx({name: told[name] for name in found}, rel=0.02, abs=0.01)
 
 
 def test_a_live_figure_has_the_digits_means_and_noise_of_its_chapter():

@@ -147,10 +147,9 @@ def test_errors_have_ratios_that_no_data_can_change(seed):
 
 def test_printed_numbers_in_their_roles():
     read, literal = printed(), printed(AS_PRINTED)
-    assert read.value == {"cubic": 3.318e-08, "constant": 0.2176, "slope": 0.03676}
-    assert literal.error == {"slope": 1.035e-09, "cubic": 0.03913, "constant": 0.003787}
     assert [optimal(read, m) for m in (100, 400, 600)] == pytest.approx([1.28, 3.63, 4.92], abs=0.01)
     assert read(1, 500) / read(2, 500) == pytest.approx(5.4, abs=0.05)
+    assert optimal(literal, 400) == pytest.approx(5957, abs=1)
 
 
 def test_the_record_names_every_number(monkeypatch):
