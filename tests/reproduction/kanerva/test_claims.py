@@ -25,26 +25,33 @@ TABLES = {  # "row/column": as in the paper, and then numbers that contradict it
     | each_of("batched", [f"R^2, m={m}" for m in (100, 400, 600)], 0.95, 0.85)
     | each_of("loop", [f"T(1)/T(2), m={m}" for m in (500, 600)], 1.6, 1.4)
     | each_of("loop", [f"best k, m={m}" for m in (400, 600)], 2.0, 1.0),
-    "fig1e": used([f"k = {k}" for k in (1, 2, 3, 5, 6, 10, 15)], (7, 5, 12.5), 20),
+    "fig1e": used([f"k = {k}" for k in (1, 2, 3, 5, 6, 10, 15)], (7, 5, 12.5, 25), 20),
     "fig2a": each_of("k = 2", [f"largest gamma{end}" for end in READING], 0.97, 0.93)
     | each_of("k = 2", [f"lesser machine{end}" for end in READING], 0.4, 0.2)
     | {"k = 2/green": (10, 16), "k = 2/green, a machine forgotten": (15, 9)},
     "fig2b": {"k = 2/loss": (10, 11), "k = 2/dominant machine's loss": (10.2, 11.2)}
     | {"k = 2/idle variance": (0.05, 0.2)},
-    "fig2c": used(["k = 1", "k = 2, no gradient to r"], (20, 14), 30) | used(["k = 2"], (15, 25), 30),
+    "fig2c": used(["k = 1"], (20, 14, 40), 30)
+    | used(["k = 2, no gradient to r"], (20.5, 14, 40), 30)
+    | used(["k = 2"], (15, 25, 40), 30),
     "fig2d": {"k = 2/red or blue": (0.4, 0.05), "k = 2/next": (0.1, 0.3)},
     "fig3b": {"k = 4/contrast": (0.4, 0.1), "k = 4/contrast, other sprites": (0.2, 0.5)}
     | {"k = 1/contrast": (0.2, 0.5), "k = 1/one sprite": (0.3, 0.7), "k = 4/one sprite": (0.6, 0.2)}
     | each_of("k = 4", ["one sprite, other sprites", "one sprite, mean images"], 0.3, 0.7)
     | each_of("k = 4", [f"changes of gamma{end}" for end in READING], 0.05, 0.2)
     | each_of("k = 4", [f"least used machine{end}" for end in READING], 0.2, 0.1),
-    "fig3c": used(["k = 1, 20 columns each", "k = 1, 5 columns each"], (20, 14), 30)
-    | used(["k = 4, 5 columns each"], (15, 25), 30),
+    "fig3c": used(["k = 1, 20 columns each", "k = 1, 5 columns each"], (20, 14, 40), 30)
+    | used(["k = 4, 5 columns each"], (15, 25, 40), 30),
     "fig7": {"k = 4/position": (0.1, 0.0), "k = 4/position, mean images": (0.01, 0.06)}
     | {"k = 4/position, lesser machines": (0.1, 0.0)}
     | each_of("k = 4", TUNED, 0.01, 0.04),
     "fig4a": {"k = 2/classes": (0.4, 0.2), "k = 3/classes": (0.4, 0.2)},
-    "fig4d": {"k = 1/loss": (5, 9), "k = 2/loss": (8, 15), "k = 3/loss": (10, 6), "k = 5/loss": (12, 6)}
+    "fig4d": {
+        "k = 1/loss": (5, 9),
+        "k = 2/loss": (8, 15, 4, 25),
+        "k = 3/loss": (10, 6, 25),
+        "k = 5/loss": (12, 6),
+    }
     | each_of("k = 2", [EMPTY], 20, 1)
     | each_of("k = 3", [EMPTY], 20, 1),
     "fig8": {"k = 4/retrieved": (0.2, 0.02), "k = 4/new": (0.1, 0.02, 0.9)},
