@@ -35,10 +35,8 @@ def test_it_is_the_functions_with_its_own_state_and_episodes_never_meet(coupling
     assert memory.write(codes, eta, gamma).equal(written.item_kl)
     assert memory.items == 6
     assert all(one.equal(other) for one, other in zip(memory.state, written.state, strict=True))
-    found, expected = (
-        memory.read(codes, eta, gamma),
-        functions.read(written.state, codes, weights.gamma, ridge=0.2),
-    )
+    found = memory.read(codes, eta, gamma)
+    expected = functions.read(written.state, codes, weights.gamma, ridge=0.2)
     assert all(one.equal(other) for one, other in zip(found, expected, strict=True))
     novelty = functions.log_likelihood(written.state, codes, weights, psi, ridge=0.2)
     assert memory.log_likelihood(codes, eta, gamma).equal(novelty)

@@ -145,17 +145,12 @@ def test_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     assert [check["epoch"] for check in whole.checks] == [2, 4]
 
 
-# ------------------------------------------------------------------------------------------------ trained
-
 MACHINES = {"digits": 3, "binding": 2, "sprites": 4, "mixture": 3}
 BALANCED = {"balance": 15.0, "balance_until": 2000, "checks": tuple(range(100, 1000, 100))}
-KINDS = {name: (name, {}) for name in MACHINES}
-KINDS |= {
-    "binding_balanced": ("binding", BALANCED)
-}  # additions of ours: the network that is changed, and how
-KINDS |= {"sprites_even": ("sprites", {"options": {"assignment": "even"}})}
-
-
+KINDS = {name: (name, {}) for name in MACHINES} | {  # and additions of ours: what is changed, and how
+    "binding_balanced": ("binding", BALANCED),
+    "sprites_even": ("sprites", {"options": {"assignment": "even"}}),
+}
 SMALL = [f"small_{seed}" for seed in range(1, 6)]
 
 
