@@ -10,9 +10,7 @@ import torch
 
 from mini_lib.files import load_weights, save_weights
 from mini_lib.reproduction.cells import paper_module, select
-from mini_lib.reproduction.cli import save_record
-from mini_lib.reproduction.launch import Job
-from mini_lib.reproduction.records import Records, check_folder
+from mini_lib.reproduction.records import Records, check_folder, record_of
 from mini_lib.training import train
 
 CHECKPOINTS = Path("checkpoints")
@@ -28,7 +26,7 @@ def make(entry: str, path: Path, seed: int = 1, records: Path | None = None) -> 
     training_run = build(cell.settings, seed)
     run = train([training_run], checkpoints=CHECKPOINTS, keep_finished=True, progress=True)[0]
     if run.key not in store:
-        save_record(Job(build, cell.settings, seed, run.key), run, store, cell, CHECKPOINTS)
+        store.add(record_of(run, cell, seed), cell.file)
     if not run.diverged:
         with torch.no_grad():
             # Of the last weights, whichever checkpoint a record reports:

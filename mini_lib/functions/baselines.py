@@ -9,19 +9,16 @@ the case w = (2, -1), a sine of angular frequency v the case w = (2 cos v, -1).
 """
 
 from collections.abc import Callable
-from functools import cache, partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from mini_lib.errors import UsageError, check_positive, check_positive_int
-from mini_lib.functions.tasks import STEPS, check_curves, positions, sample_curves
-from mini_lib.seeding import torch_rng
+from mini_lib.functions.tasks import STEPS, check_curves, positions
 
 Predictor = Callable[[Tensor, int], Tensor]
 CLIP_FACTOR = 3.0  # a rollout stays within this many times the largest observation
-POOL, POOL_ORDER = 20_000, 20  # training curves, and lags
 ORDERS = (2, 3, 4, 5, 6)  # among which leave-one-out chooses
 
 
@@ -67,15 +64,12 @@ def _inverse(before: Float[Tensor, "B E L"], ridge: float) -> Float[Tensor, "B L
 
 def ar_weights(y: Float[Tensor, "B N"], order: int, ridge: float) -> Float[Tensor, "B L"]:
     """The ridge solution (X^T X + lambda I)^-1 X^T f for each curve, from the equations of `lags`."""
-    return _solve(*lags(y, order), ridge)
-
-
-def _solve(before: Float[Tensor, "B E L"], value: Float[Tensor, "B E"], ridge: float) -> Float[Tensor, "B L"]:
+    before, value = lags(y, order)
     return (_inverse(before, ridge) @ (before.mT @ value[..., None]))[..., 0]
 
 
 def roll_out(
-    y: Float[Tensor, "B N"], weights: Float[Tensor, "#B L"], steps: int, clip_factor: float = CLIP_FACTOR
+    y: Float[Tensor, "B N"], weights: Float[Tensor, "B L"], steps: int, clip_factor: float = CLIP_FACTOR
 ) -> Float[Tensor, "B S"]:
     """Apply f(i) = sum_j w_j f(i - j) to its own predictions.
 
@@ -122,41 +116,10 @@ def order_by_loocv(
     return answers[errors.argmin(dim=0), torch.arange(len(y))]
 
 
-def maximum_entropy(y: Float[Tensor, "B N"], steps: int = STEPS, order: int = 3) -> Float[Tensor, "B S"]:
-    """AR(L) by Yule and Walker: the process of maximum entropy with the curve's autocovariances up to lag L.
-
-    The autocovariances are about 0 and divided by N, so the process is stationary and its predictions decay.
-    """
-    y = checked(y, steps)
-    lags(y, order)  # UsageError if there are too few observations
-    of_lag = [(y[:, lag:] * y[:, : y.shape[1] - lag]).sum(dim=1) for lag in range(order + 1)]
-    covariances = torch.stack(of_lag, dim=1)  # [B, L + 1]
-    distance = (torch.arange(order)[:, None] - torch.arange(order)).abs()
-    jitter = 1e-9 * torch.eye(order, dtype=torch.float64)  # a curve of zeros has no covariances
-    return roll_out(y, torch.linalg.solve(covariances[:, distance] + jitter, covariances[:, 1:]), steps)
-
-
-@cache
-def _pooled_weights(observed: int) -> Float[Tensor, "1 L"]:
-    """Weights by least squares over all values of `POOL` training curves of N + 1 points and all classes."""
-    y = sample_curves(POOL, observed + 1, torch_rng(0, "pooled autoregression")).y.double()
-    return _solve(*(part.flatten(0, 1)[None] for part in lags(y, min(POOL_ORDER, observed))), ridge=1e-6)
-
-
-def pooled(y: Float[Tensor, "B N"], steps: int = STEPS) -> Float[Tensor, "B S"]:
-    """AR(20), or AR(N) of fewer observations, with one set of weights for all curves."""
-    y = checked(y, steps)
-    return roll_out(y, _pooled_weights(y.shape[1]), steps)
-
-
 PREDICTORS: dict[str, Predictor] = {
     "zero": zero,
     "last value": last_value,
     "OLS line": straight_line,
-    "ridge AR(2)": partial(autoregression, order=2, ridge=0.1),
-    "ridge AR(3)": partial(autoregression, order=3, ridge=0.1),
-    "ridge AR(6)": partial(autoregression, order=6, ridge=1.0),
+    "ridge AR(2)": autoregression,
     "ridge AR, own L": order_by_loocv,
-    "maximum-entropy AR(3)": maximum_entropy,
-    "pooled AR(20)": pooled,
 }

@@ -76,16 +76,6 @@ def optimal_error(observed: int, steps: int = STEPS, noise: float = NOISE, sees_
     return float(posterior(observed, steps, noise, sees_offset).variance.mean())
 
 
-def gaussian_process(
-    y: Float[Tensor, "B N"], steps: int = STEPS, noise: float = NOISE, sees_offset: bool = True
-) -> Float[Tensor, "B S"]:
-    """Posterior mean of the Gaussian process that RBF curves are drawn from: the best that can be done on them."""
-    y = checked(y, steps)
-    contrasts, mean = _contrasts(y.shape[1], sees_offset)
-    gain = posterior(y.shape[1], steps, noise, sees_offset).gain
-    return y @ (gain @ contrasts).mT + (y @ mean)[:, None]
-
-
 class Mixture(NamedTuple):
     """The posterior of B curves under the mixture of the three true classes."""
 

@@ -1,15 +1,13 @@
 """The `mini-lib` command. Exit status: 0 done, 1 failed, 2 wrong use."""
 
-import codecs
 import json
 import math
 import re
-import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack, closing
 from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -21,16 +19,15 @@ from mini_lib.errors import INTERRUPTED, INTERRUPTED_STATUS, CorruptFileError, U
 from mini_lib.reproduction.cells import PAPERS, STUDIES, Cell, cells_of, paper_module, select
 
 if TYPE_CHECKING:  # PyTorch takes seconds to load: each command loads what it needs
+    from filelock import FileLock
+
     from mini_lib.reproduction.launch import Job
     from mini_lib.reproduction.records import Records
     from mini_lib.training import Run
 
 ADDRESS = re.compile(r"auto|local|(ray://)?[^/\s]+:\d+")  # of a Ray cluster
 LOCAL = "local"  # in the place of a Ray cluster's address: one of this machine
-ASCII = {"±": "+-", "γ": "gamma", "≤": "<=", "≥": ">=", "–": "-", "“": '"', "”": '"', "…": "...", "×": "x"}
-UNRECORDED = "unrecorded"  # a folder beside checkpoints, for records that could not be written to their own
 STOPPING = 15.0  # seconds of a budget that are kept for stopping, at most
-LONGEST = 10 * 365 * 86400.0  # seconds; a longer budget is a slip of the pen
 _began = 0.0  # when the command did; `main` says so
 REFUSED = typer.BadParameter.__base__  # what the parser raises; typer has no public name for it
 
@@ -73,16 +70,17 @@ def before_any_command(
 
 
 def to_read(folder: Path | None) -> "Records":
-    """The records of a folder, or those there are by default; UsageError without that folder, or for another's."""
+    """The records of a folder, or those there are by default; UsageError where there is no such folder."""
     from mini_lib.reproduction.records import Records
 
     if folder is not None and not folder.is_dir():
         raise UsageError(f"no folder of records at {folder}")
-    own = {".lock", ""}  # of a command that was stopped before its first record
-    others = folder is not None and any(path.suffix not in own for path in folder.iterdir())
-    if others and not any(folder.glob("*.jsonl")):
-        raise UsageError(f"no record files (*.jsonl) in {folder}")
     return Records(folder)
+
+
+def all_cells() -> list[Cell]:
+    """The entries of all papers and studies."""
+    return [cell for paper in (*PAPERS, *STUDIES) for cell in cells_of(paper)]
 
 
 # ---------------------------------------------------------------------------------- what is on record
@@ -97,7 +95,7 @@ def list_(what: WhatArgument = None, every: AllOption = False, records: RecordsO
     if what is not None:
         print(report.entries(select(what), to_read(records), every))
         return
-    cells = [cell for paper in (*PAPERS, *STUDIES) for cell in cells_of(paper)]
+    cells = all_cells()
     titles = {cell.table: ledger.load(cell.paper).title(cell.table) for cell in cells if cell.paper in PAPERS}
     print(report.overview(compare(cells, to_read(records)), titles))
 
@@ -110,7 +108,6 @@ def compare(
     variant: VariantOption = None,
     every: AllOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON.")] = False,
-    summary: Annotated[bool, typer.Option("--summary", help="Counts by paper.")] = False,
     records: RecordsOption = None,
 ) -> None:
     """Compare the papers' numbers with ours."""
@@ -118,20 +115,15 @@ def compare(
     from mini_lib.reproduction.claims import claims_by_id, judge_all
     from mini_lib.reproduction.comparison import compare
 
-    if as_json and summary:
-        raise UsageError("--json and --summary are outputs of their own; ask for one")
-    store, chosen = to_read(records), select(what, row, column, variant)
-    compared = compare(chosen, store)
+    store = to_read(records)
+    compared = compare(select(what, row, column, variant), store)
     if as_json:
         print(json.dumps([each.to_dict() for each in compared], indent=1))
-    elif summary:
-        print(report.summary(compared, judge_all(compared) if what in (None, *PAPERS) else ()))
-    else:
-        if claim := claims_by_id().get(what):
-            judged = judge_all(compare(cells_of(claim.paper), store))
-            print(report.claims(each for each in judged if each.claim == claim) + "\n")
-        named = every or bool(variant) or (what is not None and "/" in what)
-        print(report.listing(compared, named))
+        return
+    if claim := claims_by_id().get(what):
+        judged = judge_all(compare(cells_of(claim.paper), store))
+        print(report.claims(each for each in judged if each.claim == claim) + "\n")
+    print(report.listing(compared, every or bool(variant) or "/" in (what or "")))
 
 
 @app.command()
@@ -141,13 +133,10 @@ def claims(what: WhatArgument = None, records: RecordsOption = None) -> None:
     from mini_lib.reproduction.claims import judge_all, load_claims
     from mini_lib.reproduction.comparison import compare
 
-    chosen = list(load_claims())
-    if what is not None:
-        tables = {table for claim in chosen for table in claim.tables()}
-        if what not in (*PAPERS, *(claim.id for claim in chosen), *tables):
-            select(what)  # refuses what is no name at all
-            raise UsageError(f"no claim is on {what}; `mini-lib claims` shows all claims")
-        chosen = [each for each in chosen if what in (each.paper, each.id, *each.tables())]
+    select(what)  # refuses what is no name at all
+    chosen = [each for each in load_claims() if what in (None, each.paper, each.id, *each.tables())]
+    if not chosen:
+        raise UsageError(f"no claim is on {what}; `mini-lib claims` shows all claims")
     cells = [cell for paper in dict.fromkeys(each.paper for each in chosen) for cell in cells_of(paper)]
     judged = judge_all(compare(cells, to_read(records)))  # all claims, since controls bear on others
     print(report.claims(each for each in judged if each.claim in chosen))
@@ -159,7 +148,7 @@ def merge(folder: Path, records: RecordsOption = None) -> None:
     from mini_lib.reproduction.comparison import counted
     from mini_lib.reproduction.records import Records
 
-    files = {cell.hash: cell.file for paper in (*PAPERS, *STUDIES) for cell in cells_of(paper)}
+    files = {cell.hash: cell.file for cell in all_cells()}
     new, known = Records(records).merge(folder, files)
     print(f"{counted(new, 'record')} merged, {known} known already")
 
@@ -169,12 +158,9 @@ def merge(folder: Path, records: RecordsOption = None) -> None:
 
 def read_budget(budget: str) -> float:
     """The seconds of a budget such as 30s, 9m or 2h; UsageError for anything else."""
-    units = {"s": 1, "m": 60, "h": 3600}
-    try:
-        amount = float(budget[:-1]) * units[budget[-1]]
-    except (ValueError, KeyError, IndexError):
-        amount = -1.0
-    if not 0 < amount <= LONGEST:
+    number = re.fullmatch(r"(\d+\.?\d*|\.\d+)([smh])", budget)
+    amount = float(number[1]) * {"s": 1, "m": 60, "h": 3600}[number[2]] if number else 0.0
+    if amount <= 0:
         raise UsageError(f"a budget is a number above 0 and s, m or h, such as 30s, 9m or 2h, not {budget!r}")
     return amount
 
@@ -229,60 +215,46 @@ def reproduce(
     if not (variant or "/" in what):
         chosen = [cell for cell in chosen if not cell.variant]
     store = Records(records)
-    check_folder(store.folder, "records", make=not dry_run)
     checkpoints = checkpoints or (Path("checkpoints") if records is None else records / "checkpoints")
     jobs = unfinished(chosen, store, seeds)
     if not jobs:
-        command = ["mini-lib", "compare", *([] if what == "all" else [what])]
-        command += ["--records", str(records)] if records else []
-        print(f"nothing to train: all of it is on record in {store.folder}; `{shlex.join(command)}` shows it")
+        print(f"nothing to train: all of it is on record in {store.folder}; `mini-lib compare` shows it")
         return
     with ExitStack() as ending:
-        if not dry_run:
-            check_folder(checkpoints, "checkpoints")
-            code_version()
-            for left in checkpoints.glob("*.pt"):
-                if left.stem in store:  # its run was killed between its record and this
-                    left.unlink(missing_ok=True)
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's end is an interrupt too
-        if ray is not None:
-            address = None if ray == LOCAL else ray
-            stays = dry_run and address is None
-            machines = (
-                cluster.here(workers) if stays else ending.enter_context(cluster.connected(address, workers))
-            )
-            where, words = machines.device(device), str(machines)
-            at_a_time, train = machines.workers(where), cluster.over_cluster
-        else:
+        if ray is None:
             where = pick_device(device)
             at_a_time = (workers or default_workers()) if where.type == "cpu" else 1
             words, train = describe(where), partial(launch, workers=workers)
+        else:
+            machines = ending.enter_context(cluster.connected(None if ray == LOCAL else ray, workers))
+            where, train = machines.device(device), cluster.over_cluster
+            at_a_time, words = machines.workers(where), str(machines)
         check_precision(precision, where)
         if not dry_run:
-            ending.enter_context(alone(store.folder))
+            check_folder(store.folder, "records")
+            check_folder(checkpoints, "checkpoints")
+            for path in checkpoints.glob("*.pt"):
+                if path.stem in store:  # its run was killed between its record and this
+                    path.unlink(missing_ok=True)
+            ending.callback(lock_folder(store.folder).release)
+            code_version()  # of the code that runs now, since commits may follow meanwhile
         print(f"{counted(len(jobs), 'run')} to make on {words}; records go to {store.folder}")
-        known = chain(store, Records() if records else ())
-        seconds = plan.expected_seconds(known, describe(where), checkpoints)
+        seconds = plan.expected_seconds(chain(store, Records() if records else ()), describe(where))
         left = math.inf if deadline is None else max(0.0, deadline - time.time())
-        timetable = plan.schedule(plan.make_plan(jobs, chosen, store, seconds), at_a_time, left)
-        print(plan.describe_plan(timetable, budget, len(timetable.steps) if dry_run else plan.SHOWN))
+        steps, inside = plan.schedule(plan.make_plan(jobs, chosen, store, seconds), at_a_time, left)
+        print(plan.describe_plan(steps, inside, budget, len(steps) if dry_run else plan.SHOWN))
         if dry_run:
             return
-        ordered = [job for step in timetable.steps for job in step.jobs]
+        ordered = [job for step in steps for job in step.jobs]
         runs = train(ordered, device=where, checkpoints=checkpoints, deadline=deadline, precision=precision)
         ending.enter_context(closing(runs))
-        begun, finished = keep_runs(runs, len(jobs), store, chosen, checkpoints)
-    if not begun:
-        print(
-            f"the budget of {budget} was over before a training could begin (starting alone took "
-            f"{time.time() - _began:.0f} s); give it more. What was stopped before is kept"
-        )
+        finished = keep_runs(runs, len(jobs), store, chosen)
     print(f"{counted(finished, 'run')} finished, {len(jobs) - finished} left")
 
 
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Say so if another command is training for the same folder of records: both may make the same runs."""
+def lock_folder(folder: Path) -> "FileLock":
+    """A lock on a folder of records; says so if another command has it, since both may make the same runs."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(folder / "reproduce.lock", blocking=False)
@@ -293,108 +265,28 @@ def alone(folder: Path) -> Iterator[None]:
             f"another `mini-lib reproduce` is training for {folder}; both may make the same runs: wait for it, or "
             "take another folder"
         )
-    try:
-        yield
-    finally:
-        lock.release()
+    return lock
 
 
-def keep_runs(
-    runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records", chosen: list[Cell], checkpoints: Path
-) -> tuple[int, int]:
-    """Put each finished run on record as it comes, and say so; how many came, and how many finished.
-
-    RecordConflict after the last run, if some are on record by now with other results; each is printed at once.
-    """
+def keep_runs(runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records", chosen: list[Cell]) -> int:
+    """Put each finished run on record as it comes, and say so; how many finished."""
     from mini_lib.hashing import settings_hash
-    from mini_lib.reproduction.comparison import counted
-    from mini_lib.reproduction.records import RecordConflict
+    from mini_lib.reproduction.records import record_of
 
-    filled: dict[str, list[Cell]] = {}  # the entries of a run, by the hash of its settings
-    for cell in chosen:
-        filled.setdefault(cell.hash, []).append(cell)
-    begun = finished = conflicts = 0
+    filled = {cell.hash: cell for cell in reversed(chosen)}  # the first entry with these settings
+    finished = 0
     for job, run in runs:
-        begun += 1
-        cell, *others = filled[settings_hash(job.settings)]
-        name = name_of_run(cell, job.seed)
+        cell = filled[settings_hash(job.settings)]
+        name = f"{cell.id}, seed {job.seed}"
         if not run.finished:
             print(f"stopped    {name} after {run.updates} updates; the same command goes on from there")
             continue
-        try:
-            record = save_record(job, run, store, cell, checkpoints)
-        except RecordConflict as conflict:
-            conflicts += 1
-            print(f"mini-lib: {name}: {conflict}", file=sys.stderr, flush=True)
-            continue
+        store.add(record := record_of(run, cell, job.seed), cell.file)
         finished += 1
-        also = f", and {counted(len(others), 'other entry').replace('entrys', 'entries')}" if others else ""
-        print(
-            f"{finished:4}/{total} {name}: {outcome_of(record, cell.metric)} ({run.seconds:.0f} s){also}",
-            flush=True,
-        )
-    if conflicts:
-        raise RecordConflict(f"{counted(conflicts, 'run')} on record with other results; all others are kept")
-    return begun, finished
-
-
-def name_of_run(cell: Cell, seed: int) -> str:
-    """What a run is called in messages, such as "esbn.table9/ESBN/m=98, seed 1"."""
-    return f"{cell.id}, seed {seed}"
-
-
-def outcome_of(record: dict, metric: str) -> str:
-    """A run's result by one of its metrics, such as "test_accuracy 99.6", or "DIVERGED"."""
-    if record["diverged"]:
-        return "DIVERGED"
-    value = record["metrics"].get(metric)
-    return f"no {metric}" if value is None else f"{metric} {value:.4g}"
-
-
-def save_record(job: "Job", run: "Run", store: "Records", cell: Cell, checkpoints: Path) -> dict:
-    """Put a finished run of an entry on record, in the entry's file; returns the record.
-
-    Where that cannot be written, the record is kept beside the checkpoints if possible: OSError says what is left.
-    """
-    from mini_lib.devices import describe
-    from mini_lib.reproduction.records import record_of
-
-    record = record_of(
-        run,
-        job.settings,
-        job.seed,
-        paper=cell.paper,
-        scale=cell.scale,
-        data=paper_module(cell.paper).data_source(job.settings),
-        device=run.device_name or describe(run.device),
-        precision=run.precision,
-    )
-    try:
-        store.add(record, cell.file)
-    except OSError as error:
-        raise OSError(
-            f"{error}. {save_beside_checkpoint(record, cell, checkpoints, store.folder)}"
-        ) from error
-    return record
-
-
-def save_beside_checkpoint(record: dict, cell: Cell, checkpoints: Path, folder: Path) -> str:
-    """Keep the record of an entry's finished run beside the checkpoints; says what is kept, and how to go on.
-
-    `folder` is where the record belongs.
-    """
-    from mini_lib.reproduction.records import Records
-
-    name = name_of_run(cell, record["seed"])
-    safe = checkpoints / UNRECORDED
-    try:
-        Records(safe).add(record, cell.file)
-    except (OSError, CorruptFileError):
-        if (checkpoints / f"{record['key']}.pt").exists():
-            return f"{name} had just finished; it goes on from its last checkpoint in {checkpoints}"
-        return f"{name} had just finished and is lost; it is trained again"
-    command = shlex.join(["mini-lib", "merge", str(safe), "--records", str(folder)])
-    return f"{name} had just finished; its record is safe in {safe}, and `{command}` takes it over"
+        value = record["metrics"].get(cell.metric, math.nan)
+        result = "DIVERGED" if record["diverged"] else f"{cell.metric} {value:.4g}"
+        print(f"{finished:4}/{total} {name}: {result} ({run.seconds:.0f} s)", flush=True)
+    return finished
 
 
 def unfinished(chosen: list[Cell], store: "Records", seeds: int | None) -> list["Job"]:
@@ -464,9 +356,9 @@ def main(started: float | None = None) -> None:
     """
     global _began
     _began = time.time() if started is None else started
-    for stream in (sys.stdout, sys.stderr):  # a terminal without these signs gets others
+    for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="mini_lib.ascii")
+            stream.reconfigure(errors="replace")  # "?" for a sign that a terminal lacks, such as "±"
     try:
         status = app(with_ray_address(sys.argv[1:]), prog_name="mini-lib", standalone_mode=False) or 0
         if status == INTERRUPTED_STATUS:
@@ -481,7 +373,9 @@ def main(started: float | None = None) -> None:
             print(f"mini-lib: {message}; {where}", file=sys.stderr)
         sys.exit(2)
     except (CorruptFileError, OSError, RuntimeError) as error:
-        if not is_expected(error):
+        from mini_lib.reproduction.launch import JobsFailed
+
+        if isinstance(error, RuntimeError) and not isinstance(error, JobsFailed):
             raise
         print(f"mini-lib: {error}", file=sys.stderr)
         sys.exit(1)
@@ -497,20 +391,3 @@ def with_ray_address(words: list[str]) -> list[str]:
     for word, after in zip_longest(words, words[1:], fillvalue=""):
         found += [word, LOCAL] if word == "--ray" and not ADDRESS.fullmatch(after) else [word]
     return found
-
-
-def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """What is printed for signs that a terminal's encoding lacks."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(ASCII.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
-
-
-codecs.register_error("mini_lib.ascii", _in_ascii)
-
-
-def is_expected(error: Exception) -> bool:
-    """Whether a failure is one whose message says all."""
-    from mini_lib.reproduction.launch import JobsFailed
-
-    return isinstance(error, CorruptFileError | OSError | JobsFailed)

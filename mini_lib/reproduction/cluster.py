@@ -14,7 +14,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -77,11 +77,6 @@ def load_ray() -> ModuleType:
     return ray
 
 
-def here(workers: int | None = None) -> Cluster:
-    """What a cluster would have that `connected` starts on this machine; none is started."""
-    return Cluster(workers or default_workers(), torch.cuda.device_count())
-
-
 @contextmanager
 def connected(address: str | None = None, workers: int | None = None) -> Iterator[Cluster]:
     """Connect to the cluster at an address, or start one on this machine with so many workers (one a core).
@@ -92,7 +87,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
     ray = load_ray()
     how = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
-        how |= {"address": "local", "num_cpus": here(workers).cpus, "include_dashboard": False}
+        how |= {"address": "local", "num_cpus": workers or default_workers(), "include_dashboard": False}
         how |= {"object_store_memory": OBJECT_STORE}
     elif workers is None:
         how |= {"address": address, "runtime_env": {"py_modules": [str(PACKAGE)]}}
@@ -102,7 +97,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
     try:
         try:
             _check_answers(address)
-            with _patience(ray) if address is None else nullcontext():
+            with _patience(ray):
                 ray.init(**how)
         except Exception as error:  # a bare one of Ray's among them
             reason = str(error).strip().partition("\n")[0]
@@ -130,13 +125,9 @@ def _check_answers(address: str | None) -> None:
 
 @contextmanager
 def _patience(ray: ModuleType) -> Iterator[None]:
-    """Let a node take `STARTING` seconds to start, and leave none of its processes if it does not.
-
-    Ray gives it 30, which no setting changes, raises a bare Exception, and leaves what it has started.
-    """
-    nodes, services = ray._private.node, ray._private.services
-    node, get_node = nodes.Node, services.get_node
-    until = time.monotonic() + STARTING
+    """Let a node take `STARTING` seconds to register; Ray gives it 30, which no setting changes."""
+    services = ray._private.services
+    get_node, until = services.get_node, time.monotonic() + STARTING
 
     def wait_for_node(*given: object) -> dict:
         while True:
@@ -144,25 +135,14 @@ def _patience(ray: ModuleType) -> Iterator[None]:
                 return get_node(*given)
             except RuntimeError:  # it is not registered yet
                 if time.monotonic() > until:
-                    raise TimeoutError(
-                        f"it did not start in {STARTING:.0f} s; is the machine busy?"
-                    ) from None
+                    raise
                 time.sleep(0.5)
 
-    class Node(node):
-        def __init__(self, *given: object, **named: object):
-            try:
-                super().__init__(*given, **named)
-            except BaseException:
-                if hasattr(self, "all_processes"):
-                    self.kill_all_processes(check_alive=False, wait=True)
-                raise
-
-    nodes.Node, services.get_node = Node, wait_for_node
+    services.get_node = wait_for_node
     try:
         yield
     finally:
-        nodes.Node, services.get_node = node, get_node
+        services.get_node = get_node
 
 
 def over_cluster(

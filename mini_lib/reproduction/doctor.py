@@ -1,7 +1,7 @@
 """What works on this machine, in about a minute: a line for each thing, "ok" or "FAIL"."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
@@ -59,23 +59,17 @@ def examine(builds: Mapping[str, Build], device: torch.device) -> bool:
     """
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
+    looks = {"device": partial(describe, device), "data": _data}
+    for name, settings in TINY.items():
+        looks[f"step of {name}"] = partial(_step, builds[settings["paper"]], settings, device)
     fine = True
-    for name, look in _examinations(builds, device):
+    for name, look in looks.items():
         try:
             word, text = "ok", look()
         except Exception as error:  # whatever it is, the other things are examined all the same
             word, text, fine = "FAIL", str(error) or type(error).__name__, False
         print(f"{word:4} {name:32} {text}", flush=True)
     return fine
-
-
-def _examinations(
-    builds: Mapping[str, Build], device: torch.device
-) -> Iterator[tuple[str, Callable[[], str]]]:
-    yield "device", lambda: describe(device)
-    yield "data", _data
-    for name, settings in TINY.items():
-        yield f"step of {name}", partial(_step, builds[settings["paper"]], settings, device)
 
 
 def _data() -> str:

@@ -1,10 +1,8 @@
 """Run many trainings: over the cores of a CPU, or stacked on a GPU, inside a time budget."""
 
 import multiprocessing
-import os
 import signal
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +19,7 @@ from mini_lib.progress import open_bar
 from mini_lib.training import Run, TrainingRun, train
 
 Build = Callable[[dict, int], TrainingRun]
-STACK = 40  # networks in one stack at most; fewer, where they do not fit into a GPU's memory together
+STACK = 40  # networks in one stack at most
 WINDOW = 80  # jobs whose runs are built, and so held in memory, at a time
 GRACE = 10.0  # seconds that an interrupted worker has to end its update and write a checkpoint
 
@@ -171,7 +169,6 @@ def _work(pipe: Connection, checkpoints: Path, deadline: float | None) -> None:
     """
     ending: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: ending.append(number))
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
 
@@ -194,13 +191,6 @@ def _work(pipe: Connection, checkpoints: Path, deadline: float | None) -> None:
                 pipe.send(failure_line(job, error))
 
 
-def _end_with_parent() -> None:
-    """End a worker soon after its parent, even in the middle of a long test."""
-    multiprocessing.parent_process().join()
-    time.sleep(GRACE)
-    os._exit(1)
-
-
 def failure_line(job: Job, error: BaseException | str) -> str:
     """A line that names a job and says why it failed; an error without words is named by its type."""
     return f"{job.settings}, seed {job.seed}: {str(error) or type(error).__name__}"
@@ -208,16 +198,14 @@ def failure_line(job: Job, error: BaseException | str) -> str:
 
 def raise_failures(failed: list[str], total: int, lost: int = 0) -> None:
     """JobsFailed, if some of so many jobs failed or were lost with their worker process."""
-    messages = []
-    if failed:
-        messages += [f"{len(failed)} of {total} runs failed:", *failed]
+    lines = [f"{len(failed)} of {total} runs failed:", *failed] if failed else []
     if lost:
-        messages += [
+        lines += [
             f"a worker process died, perhaps for want of memory; {lost} of {total} runs are not done.",
             "Finished runs are kept; the same command goes on, with fewer --workers if memory is short.",
         ]
-    if messages:
-        raise JobsFailed("\n".join(messages))
+    if lines:
+        raise JobsFailed("\n".join(lines))
 
 
 # ------------------------------------------------------------------------------------------------ GPU
@@ -227,7 +215,7 @@ Stack = list[tuple[Job, TrainingRun]]
 
 
 def _in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iterator[tuple[Job, Run]]:
-    failed = []
+    failed: list[str] = []
     yield from train_stacks(jobs, device, checkpoints, deadline, precision, progress, failed)
     raise_failures(failed, len(jobs))
 
@@ -241,20 +229,15 @@ def train_stacks(
     progress: bool,
     failed: list[str],
 ) -> Iterator[tuple[Job, Run]]:
-    """Train the jobs in this process, neighbors of equal shape as one stack.
+    """Train the jobs in this process, neighbors of equal shape as one stack, halved where that is too large.
 
     `failed` gets a line about each that cannot be trained.
     """
-    most: dict[tuple, int] = {}  # networks of a shape that fit into memory together, where STACK do not
     for start in range(0, len(jobs), WINDOW):
         in_time = takewhile(lambda job: not past(deadline), jobs[start : start + WINDOW])
         waiting = deque(stacks(in_time, failed))
         while waiting and not past(deadline):
             stack = waiting.popleft()
-            shape = stack[0][1].stack_key()
-            if len(stack) > (fitting := most.get(shape, STACK)):
-                waiting.extendleft([stack[fitting:], stack[:fitting]])
-                continue
             runs, error = _attempt(
                 [training_run for _, training_run in stack],
                 device=device,
@@ -269,10 +252,11 @@ def train_stacks(
             if error is None:
                 yield from ((job, run) for (job, _), run in zip(stack, runs, strict=True))
             elif out_of_memory and len(stack) > 1:
-                most[shape] = len(stack) // 2
-                print(f"out of memory: {most[shape]} networks at a time from here on", file=sys.stderr)
+                half = len(stack) // 2
+                print(f"out of memory: {half} networks at a time", file=sys.stderr)
                 # What was trained is in checkpoints; these networks may be half way, and are made afresh.
-                waiting.extendleft(reversed(stacks([job for job, _ in stack], failed)))
+                for part in (stack[half:], stack[:half]):
+                    waiting.extendleft(stacks([job for job, _ in part], failed))
             else:
                 why = f"out of memory on {device}" if out_of_memory else error
                 failed += [failure_line(job, why) for job, _ in stack]
@@ -290,7 +274,7 @@ def _attempt(training_runs: list[TrainingRun], **how) -> tuple[list[Run], Except
 
 
 def stacks(jobs: Iterable[Job], failed: list[str]) -> list[Stack]:
-    """Build the runs and group neighbors of equal shape, so that what a plan puts first stays first.
+    """Build the runs and group neighbors of equal shape, at most `STACK`; what a plan puts first stays first.
 
     A job that cannot be built is left out, and `failed` gets a line about it.
     """
@@ -300,4 +284,5 @@ def stacks(jobs: Iterable[Job], failed: list[str]) -> list[Stack]:
             built.append((job, job.build(job.settings, job.seed)))
         except Exception as error:
             failed.append(failure_line(job, error))
-    return [list(group) for _, group in groupby(built, key=lambda each: each[1].stack_key())]
+    alike = [list(group) for _, group in groupby(built, key=lambda each: each[1].stack_key())]
+    return [group[i : i + STACK] for group in alike for i in range(0, len(group), STACK)]

@@ -17,72 +17,57 @@ from filelock import FileLock
 from mini_lib import __version__
 from mini_lib.errors import CorruptFileError, UsageError, is_finite
 from mini_lib.hashing import complete, reduce, run_key, settings_hash
+from mini_lib.reproduction.cells import Cell, paper_module
 
 if TYPE_CHECKING:
     from mini_lib.training import Run
 
 COMMITTED = Path(__file__).parent / "records"
 SAME = ("settings", "metrics", "diverged", "updates", "scale")  # what two records of one key must agree on
-PARTS = dict.fromkeys(("key", "hash", "paper", "scale", "data"), str)
-PARTS |= dict.fromkeys(("settings", "metrics", "curve", "provenance"), dict) | {"diverged": bool}
-PARTS |= {"seed": int, "updates": int}
+PARTS = {*SAME, "key", "hash", "seed", "paper", "data", "curve", "provenance"}
 
 
 class RecordConflict(CorruptFileError):
     """Two records of one key that do not agree."""
 
 
-def record_of(
-    run: "Run",
-    settings: dict,
-    seed: int,
-    *,
-    paper: str,
-    scale: str,
-    data: str,
-    device: str,
-    precision: str = "fp32",
-) -> dict:
-    """The record of a finished run; figures rounded to 6 decimals, or to 5 significant digits where that is more.
+def record_of(run: "Run", cell: Cell, seed: int) -> dict:
+    """The record of a finished run of an entry; figures have 6 decimals, or 5 significant digits where that is more.
 
     A run that ended with a metric that is not finite counts as diverged; the record keeps its other metrics.
     """
     import torch
 
+    from mini_lib.devices import describe
+
     metrics = {name: _rounded(value) for name, value in run.metrics.items() if is_finite(value)}
-    measured = [{name: _rounded(value) for name, value in check.items()} for check in run.checks]
+    checks = [{name: _rounded(value) for name, value in check.items()} for check in run.checks]
     return {
-        "key": run_key(settings, seed),
-        "hash": settings_hash(settings),
+        "key": run_key(cell.settings, seed),
+        "hash": cell.hash,
         "seed": seed,
-        "paper": paper,
-        "settings": settings,
-        "scale": scale,
-        "data": data,
+        "paper": cell.paper,
+        "settings": cell.settings,
+        "scale": cell.scale,
+        "data": paper_module(cell.paper).data_source(cell.settings),
         "metrics": metrics,
         "diverged": run.diverged or len(metrics) < len(run.metrics),
         "curve": run.curve,
         "updates": run.updates,
-        **({"checks": measured} if len(measured) > 1 else {}),
+        **({"checks": checks} if len(checks) > 1 else {}),
         "provenance": {
             "version": code_version(),
             "torch": torch.__version__,
-            "device": device,
-            "precision": precision,
+            "device": run.device_name or describe(run.device),
+            "precision": run.precision,
             "seconds": round(run.seconds, 1),
             "date": date.today().isoformat(),
         },
     }
 
 
-def stacks_at_once(record: dict) -> int:
-    """How many stacks shared the GPU of a run; its seconds tell what it takes only where that is one."""
-    return record["provenance"].get("at_once", 1)
-
-
 def _rounded(value: int | float) -> int | float:
-    small = 0 < abs(value) < 0.1
-    return float(f"{value:.5g}") if small else round(value, 6)
+    return float(f"{value:.5g}") if 0 < abs(value) < 0.1 else round(value, 6)
 
 
 def default_folder() -> Path:
@@ -98,19 +83,19 @@ def code_version() -> str:
 
     A run's record names the code it started with: ask before training, since commits may follow meanwhile.
     """
-    package = Path(__file__).parents[1]
 
-    def git(*words: str) -> subprocess.CompletedProcess:
-        return subprocess.run(["git", *words], cwd=package, capture_output=True, text=True)
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=Path(__file__).parents[1], capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
 
     try:
-        tracked = git("ls-files", "--error-unmatch", __file__).returncode == 0
-    except OSError:
-        tracked = False
+        tracked = git("ls-files", __file__)
+    except OSError:  # there is no git
+        tracked = ""
     if not tracked:
         return __version__
-    dirty = "" if git("diff", "--quiet", "HEAD", "--", "*.py").returncode == 0 else "-dirty"
-    return f"{__version__}+{git('rev-parse', '--short=10', 'HEAD').stdout.strip()}{dirty}"
+    dirty = "-dirty" if git("diff", "--name-only", "HEAD", "--", "*.py") else ""
+    return f"{__version__}+{git('rev-parse', '--short=10', 'HEAD')}{dirty}"
 
 
 class Records:
@@ -121,8 +106,6 @@ class Records:
 
     def __init__(self, folder: Path | str | None = None):
         self.folder = default_folder() if folder is None else Path(folder)
-        if self.folder.exists() and not self.folder.is_dir():
-            raise UsageError(f"records are kept in a folder, and {self.folder} is a file")
         self._by_key: dict[str, dict] = {}
         self._by_hash: dict[str, list[dict]] = defaultdict(list)
         self._sizes: dict[Path, int] = {}  # of files as they were read
@@ -163,8 +146,7 @@ class Records:
         """Take over the records in a folder, at any depth; how many were new, and how many known.
 
         `files` gives the file that records of a settings hash belong to; others keep their file's name. On a key
-        with other results nothing at all is merged (unless another command writes that one meanwhile):
-        RecordConflict.
+        with other results nothing at all is merged: RecordConflict.
         """
         if not Path(folder).is_dir():
             raise UsageError(f"no folder of records at {folder}")
@@ -174,21 +156,20 @@ class Records:
         found, known = defaultdict(list), dict(self._by_key)
         for path in paths:
             for record in read_records(path):
-                _check(record, known.setdefault(record["key"], record), path)
+                if is_new(record, known, path):
+                    known[record["key"]] = record
                 found[(files or {}).get(record["hash"], path.stem)].append(record)
         new = sum(self._append(records, file) for file, records in found.items())
         return new, sum(map(len, found.values())) - new
 
     def _append(self, records: list[dict], file: str) -> int:
-        path = self.folder / f"{file}.jsonl"
+        path, new = self.folder / f"{file}.jsonl", 0
         self.folder.mkdir(parents=True, exist_ok=True)
-        new = 0
         with FileLock(path.with_suffix(".lock")):
             if path.exists() and path.stat().st_size != self._sizes.get(path):  # another command has written
                 self._read(path)
             for record in records:
-                _check(record, self._by_key.get(record["key"]), path)
-                if record["key"] not in self._by_key:
+                if is_new(record, self._by_key, path):
                     append_line(path, to_line(record))
                     self._keep(record)
                     new += 1
@@ -197,11 +178,9 @@ class Records:
         return new
 
     def _read(self, path: Path) -> None:
-        self._sizes[path] = path.stat().st_size if path.exists() else -1
+        self._sizes[path] = path.stat().st_size
         for record in read_records(path):
-            known = self._by_key.get(record["key"])
-            _check(record, known, path)
-            if known is None:
+            if is_new(record, self._by_key, path):
                 self._keep(record)
 
     def _keep(self, record: dict) -> None:
@@ -209,30 +188,24 @@ class Records:
         self._by_hash[record["hash"]].append(record)
 
 
-def _check(record: dict, known: dict | None, where: Path) -> None:
-    if known is not None and any(known[name] != record[name] for name in SAME):
+def is_new(record: dict, known: dict[str, dict], where: Path) -> bool:
+    """Whether no record of this key is known; RecordConflict if one is, with other results."""
+    other = known.get(record["key"], record)
+    if any(other[name] != record[name] for name in SAME):
         raise RecordConflict(
-            f"run {record['key']} in {where} has other results than the one on record; if it was made by other "
-            "code, delete the one that is out of date; another processor or GPU rounds in another way, and then "
-            "one of the two is enough"
+            f"run {record['key']} in {where} has other results than the one on record; delete one of the two: that "
+            "of outdated code, or either if another processor rounded in another way"
         )
+    return record["key"] not in known
 
 
-def check_folder(folder: Path, what: str, make: bool = True) -> None:
-    """Raise OSError now, rather than after hours of training, if nothing can be written to a folder for `what`."""
+def check_folder(folder: Path, what: str) -> None:
+    """Make a folder for `what`; OSError now, rather than after hours of training, if it cannot be written to."""
     try:
-        if folder.is_file():
-            raise OSError("it is a file")
-        if make:
-            folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(
-            dir=next(each for each in (folder, *folder.absolute().parents) if each.exists())
-        ):
-            pass
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise OSError(
-            f"cannot write {what} to {folder} ({error}); name another folder with --{what}"
-        ) from error
+        raise OSError(f"cannot write {what} to {folder} ({error}); name another with --{what}") from error
 
 
 def to_line(record: dict) -> str:
@@ -256,8 +229,6 @@ def read_records(path: Path) -> list[dict]:
 
     CorruptFileError names file and line, if a line is no record or its key is not its own. The beginning of a record
     at the very end is what a kill in the middle of writing leaves: it is passed over; `append_line` takes it back.
-    A record holds no checksum: a metric that was altered and is still a finite number is not noticed here; the
-    history of the repository shows it.
     """
     try:
         text = path.read_bytes()
@@ -267,41 +238,30 @@ def read_records(path: Path) -> list[dict]:
     for number, line in enumerate(text[: len(text) - len(_cut_line(text))].splitlines(), start=1):
         try:
             record = json.loads(line)
-            fault = _fault(record)
-            for values in () if fault else (*record["curve"].values(), *record.get("checks", ())):
-                _none_to_nan(values)
-        except (ValueError, RecursionError, TypeError, AttributeError):
-            fault = "not a whole record"
-        if fault is not None:
+            _check_parts(record)
+            for values in record["curve"].values():
+                values[:] = [math.nan if value is None else value for value in values]
+            for check in record.get("checks", ()):
+                check.update({name: math.nan for name, value in check.items() if value is None})
+        except (ValueError, RecursionError, TypeError, AttributeError) as error:
+            fault = error if isinstance(error, CorruptFileError) else "not a whole record"
             raise CorruptFileError(
                 f"{path}, line {number}: {fault}; if the file is one of records, delete that line and run it again"
-            )
+            ) from error
         records.append(record | {"settings": reduce(record["settings"])})  # newer lines hold them in full
     return records
 
 
-def _none_to_nan(values: list | dict) -> None:
-    places = values.items() if isinstance(values, dict) else enumerate(values)
-    for place in [place for place, value in places if value is None]:
-        values[place] = math.nan
-
-
-def _fault(record: Any) -> str | None:
-    """What is wrong with what a line holds, in words, or None; that curves are whole is left to a test."""
-    if not isinstance(record, dict):
-        return "not a whole record"
-    if missing := PARTS.keys() - record.keys():
-        return f"the record lacks {', '.join(sorted(missing))}"
-    if wrong := [name for name, kind in PARTS.items() if type(record[name]) is not kind]:
-        return f"the record's {wrong[0]} is not of type {PARTS[wrong[0]].__name__}"
-    made = record["provenance"]
-    if not isinstance(made.get("device"), str) or not is_finite(made.get("seconds")):
-        return "the record's provenance does not tell the device and the seconds"
+def _check_parts(record: dict) -> None:
+    """CorruptFileError for what is wrong with a record; that curves are whole is left to a test."""
+    if missing := PARTS - record.keys():
+        raise CorruptFileError(f"the record lacks {', '.join(sorted(missing))}")
     digest = settings_hash(record["settings"])
     if (record["hash"], record["key"]) != (digest, f"{digest}-s{record['seed']}"):
-        return "the record's key does not belong to its settings and seed"
-    bad = [name for name, value in record["metrics"].items() if not is_finite(value)]
-    return f"the record's metric {bad[0]} is not a finite number" if bad else None
+        raise CorruptFileError("the record's key does not belong to its settings and seed")
+    for name, value in record["metrics"].items():
+        if not is_finite(value):
+            raise CorruptFileError(f"the record's metric {name} is not a finite number")
 
 
 def _cut_line(text: bytes) -> bytes:

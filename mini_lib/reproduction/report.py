@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from mini_lib.reproduction.cells import PAPERS, STUDIES, TUTORIAL, Cell, by_table
-from mini_lib.reproduction.claims import Judgement, by_claim, claim_counts, load_claims
+from mini_lib.reproduction.claims import Judgement, by_claim, load_claims
 from mini_lib.reproduction.comparison import Comparison, counted, counts
 from mini_lib.reproduction.judgement import MIN_RUNS, NOT_RUN, WORDS, Mean
 from mini_lib.reproduction.ledger import variant_in_words
@@ -14,9 +14,10 @@ from mini_lib.reproduction.records import Records
 from mini_lib.reproduction.tables import caption, error_kind, not_compared, table_name
 
 WIDEST = 100
-DIFFERENCE = """\
-Difference: ours less the paper's, ± half of its 95 % interval. Not reproduced: 0 is outside, by more than half a
-point or 5 %. Reproduced: it is not, and half of the interval is at most 8 points or 25 %. Else unclear."""
+DIFFERENCE = (
+    "Difference: ours less the paper's, ± half of its 95 % interval. Not reproduced: 0 is outside, by more than "
+    "half a point or 5 %. Reproduced: it is not, and half of the interval is at most 8 points or 25 %. Else unclear."
+)
 LATEX = {
     r"\times": "x",
     r"\geq": ">=",
@@ -103,15 +104,9 @@ def entries(cells: Iterable[Cell], records: Records, every: bool) -> str:
     shown = [cell for cell in cells if every or not cell.interpretation]
     parts = []
     for table, own in by_table(shown).items():
-        rows = [
-            (
-                cell.row,
-                cell.column,
-                short_name(cell.variant),
-                f"{len(records.of(cell.hash))} of {cell.runs}",
-            )
-            for cell in own
-        ]
+        runs = [f"{len(records.of(cell.hash))} of {cell.runs}" for cell in own]
+        names = [(cell.row, cell.column, short_name(cell.variant)) for cell in own]
+        rows = [(*name, made) for name, made in zip(names, runs, strict=True)]
         parts.append(f"{table}\n{in_columns(('row', 'column', 'variant', 'runs'), rows, right=['runs'])}")
     return "\n\n".join([*parts, *_left_out(len(cells) - len(shown))])
 
@@ -144,25 +139,22 @@ def listing(comparisons: Iterable[Comparison], every: bool) -> str:
 
 
 def _comparison_table(own: list[Comparison]) -> str:
-    """A line an entry; where there are variants, row and column are one name, and its variants are below it."""
-    has_paper = any(each.paper for each in own)
-    has_variants = any(each.cell.variant for each in own)
-    head = [*(["entry"] if has_variants else ["row", "column"]), *["paper"] * has_paper, "ours"]
-    head += [*["difference"] * has_paper, "runs", *["verdict"] * has_paper]
-    rows, before = [], None
+    """A line an entry, in those columns that say something here."""
+    head = ("row", "column", "variant", "paper", "ours", "difference", "runs", "verdict")
+    rows, before = [], ""
     for each in own:
-        cell, is_papers = each.cell, each.is_printed
-        if has_variants and cell.variant and cell.place != before:
-            rows.append([f"{cell.row}, {cell.column}", *[""] * (len(head) - 1)])
+        cell = each.cell
+        names = ("", "") if cell.place == before else (cell.row, cell.column)
         before = cell.place
-        row = [cell.row, cell.column]
-        if has_variants:
-            row = [f"  {short_name(cell.variant)}" if cell.variant else ", ".join(row)]
-        row += [(each.paper if is_papers else "")] * has_paper + [each.ours.rounded()]
-        row += [_signed(each.difference) if is_papers and each.difference else ""] * has_paper
-        row += [each.runs if each.ours.n or is_papers else "0"]
-        word = "not compared" if not_compared(cell.table) else each.verdict
-        rows.append([*row, *[word if is_papers else ""] * has_paper])
+        paper = difference = word = ""
+        if each.is_printed:
+            paper, difference = str(each.paper), _signed(each.difference) if each.difference else ""
+            word = "not compared" if not_compared(cell.table) else each.verdict
+        runs = each.runs if each.ours.n or paper else "0"
+        ours = each.ours.rounded()
+        rows.append((*names, short_name(cell.variant), paper, ours, difference, runs, word))
+    told = [number for number, values in enumerate(zip(*rows, strict=True)) if any(values)]
+    head, *rows = ([line[number] for number in told] for line in (head, *rows))
     return in_columns(head, rows, right=("paper", "ours", "difference", "runs"))
 
 
@@ -204,33 +196,3 @@ def claims(judgements: Iterable[Judgement]) -> str:
             rows.append((name, each.verdict, plain(said)))
             name = words = ""
     return f"{in_columns(('claim', 'verdict', ''), rows)}\n± is half of the 95 % interval."
-
-
-# ------------------------------------------------------------------------------------------------ counts
-
-
-def summary(comparisons: Iterable[Comparison], judgements: Iterable[Judgement]) -> str:
-    """How many numbers and claims of each paper there are, and what became of them."""
-    numbers = [
-        (paper, *(count[each] or "" for each in ("numbers", *WORDS)))
-        for paper, count in counts(comparisons, "paper").items()
-        if count["numbers"]
-    ]
-    judged = [
-        (
-            *(paper, short_name("" if scale == "paper" else scale), "ours" if ours else "the paper's"),
-            *(count[each] or "" for each in ("claims", *WORDS)),
-        )
-        for (paper, scale, ours), count in claim_counts(judgements).items()
-    ]
-    right = ("numbers", "claims", *WORDS)
-    return "\n\n".join(
-        [
-            in_columns(("paper", "numbers", *WORDS), numbers, right),
-            *(
-                [in_columns(("paper", "variant", "claims of", "claims", *WORDS), judged, right)]
-                if judged
-                else []
-            ),
-        ]
-    )

@@ -61,10 +61,8 @@ def sees(row, key, mask):
         return False  # questions about another point
     if row.query and not key.query and key.places[-1] >= row.places[-1]:
         return False  # the answer, or what comes after it
-    for here, there in zip(row.places, key.places, strict=True):
-        if there > here or (mask == "strict" and there == here):
-            return False
-    return True
+    pairs = zip(row.places, key.places, strict=True)
+    return all(there < here or (mask == "causal" and there == here) for here, there in pairs)
 
 
 def windowed(row, key, window):

@@ -1,88 +1,29 @@
-"""The networks in all their forms against slow numpy; sizes and tokens; no leakage, no order, no level."""
+"""The networks in all their forms against NumPy; what they may and may not depend on; how they learn."""
+
+import math
 
 import numpy as np
 import pytest
 import torch
 
 from functions import oracles
-from functions.helpers import (
-    CASES,
-    FORMS,
-    HEADS,
-    KINDS,
-    every_case,
-    every_kind,
-    every_model,
-    make,
-    observations,
-    tokens_of,
-)
-from mini_lib.functions.transformer import (
-    MODELS,
-    LevelHiddenTransformer,
-    OneDTransformer,
-    RelationalTransformer,
-)
+from functions.helpers import CASES, FORMS, every_case, every_model, make, observations
+from mini_lib.functions.extrapolation import extrapolate
+from mini_lib.functions.runs import loss_and_score
+from mini_lib.functions.transformer import MODELS, LevelHiddenTransformer
 from mini_lib.functions.window import Tokens
 from mini_lib.seeding import torch_rng
 
-causal_case = pytest.mark.parametrize(("name", "form"), [case for case in CASES if "no mask" not in case[1]])
-blind_case = pytest.mark.parametrize(
-    ("name", "form"), [case for case in CASES if not MODELS[case[0]](dim=2, layers=1, heads=1).sees_offset]
-)
+causal_case = pytest.mark.parametrize(("name", "form"), [case for case in CASES if case[1] != "no mask"])
 
-
-def arrays(network):
-    return {name: value.double().numpy() for name, value in network.state_dict().items()}
+# -------------------------------------------------------------------------------------------- the function itself
 
 
 def oracle(network, y, form):
-    known = {"mask", "gate", "scale"}
-    options = {name: value for name, value in FORMS[form].items() if name in known}
+    weights = {name: value.numpy() for name, value in network.state_dict().items()}
+    options = {name: value for name, value in FORMS[form].items() if name in ("mask", "gate", "scale")}
     level_hidden = isinstance(network, LevelHiddenTransformer)
-    return oracles.forward(arrays(network), y.numpy(), HEADS, **options, level_hidden=level_hidden)
-
-
-# -------------------------------------------------------------------------------------------------- sizes, tokens
-
-
-def block_size(dim, hidden):
-    norms, attention = 2 * 2 * dim, dim * 3 * dim + 3 * dim + dim * dim + dim
-    return norms + attention + dim * hidden + hidden + hidden * dim + dim
-
-
-def test_parameters_are_as_many_as_derived():
-    shared = 12 * block_size(256, 1024) + 2 * 256 + 257  # blocks, final norm, read-out
-    expected = {"one_d": shared + 3 * 256, "relational": shared + 4 * 256}
-    assert expected["one_d"] == 9_478_657
-    for kind, count in expected.items():
-        for name, more in ((kind, 0), (f"{kind}_window", 2)):
-            assert sum(p.numel() for p in MODELS[name]().parameters()) == count + more
-
-
-@pytest.mark.parametrize(("points", "inputs", "queries"), [(2, 1, 3), (20, 190, 21), (29, 406, 30)])
-def test_token_counts_are_those_of_the_facts(points, inputs, queries):
-    for kind, expected in (("relational", (inputs, queries)), ("one_d", (points, 1))):
-        network = MODELS[kind](dim=4, layers=1, heads=1)
-        tokens = network.input_tokens(points), network.query_tokens(points + 1)
-        assert tuple(len(part.query) for part in tokens) == expected
-        assert network(torch.zeros(1, points)).shape == (1, expected[1])
-
-
-@every_kind
-def test_tokens_are_those_of_the_paper(kind):
-    network, y, tokens = KINDS[kind], observations(1, 5), tokens_of(kind)
-    values = network.values(y, network.input_tokens(5))[0].tolist()
-    values += [0.0] * (len(tokens.query) - len(values))
-    ours = [
-        (tuple(int(x) for x in places), value, query)
-        for places, value, query in zip(tokens.places.tolist(), values, tokens.query.tolist(), strict=True)
-    ]
-    expected = {"one_d": oracles.one_d_tokens, "relational": oracles.relational_tokens}[kind](y[0].tolist())
-    assert sorted(ours) == sorted(tuple(token) for token in expected)
-
-
-# -------------------------------------------------------------------------------------------- the function itself
+    return oracles.forward(weights, y.numpy(), heads=2, **options, level_hidden=level_hidden)
 
 
 @every_case
@@ -97,26 +38,48 @@ def test_equals_the_numpy_forward_pass(name, form):
         np.testing.assert_allclose(answers[row], z, rtol=0, atol=1e-8)
         np.testing.assert_allclose(trace.estimates[row], estimates, rtol=0, atol=1e-8)
         assert trace.point[row].item() == pytest.approx(np.median(estimates), abs=1e-8)
-        for ours, theirs in zip(trace.attention[:, row], attention, strict=True):
-            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(trace.attention[:, row], attention, rtol=0, atol=1e-8)
     assert np.ptp(answers.numpy()) > 1e-3  # it matters what was observed
 
 
-# ------------------------------------------------------------------------------------------ level, order, leakage
+@pytest.mark.parametrize("kind", ["one_d", "relational"])
+def test_tokens_are_those_of_the_paper(kind):
+    network, y = make(kind), observations(1, 5)
+    inputs, tokens = network.tokens(5)
+    values = [*network.values(y, inputs)[0].tolist(), *[0.0] * (len(tokens.query) - len(inputs.query))]
+    ours = zip(map(tuple, tokens.places.tolist()), values, tokens.query.tolist(), strict=True)
+    expected = {"one_d": oracles.one_d_tokens, "relational": oracles.relational_tokens}[kind](y[0].tolist())
+    assert sorted(ours) == sorted(map(tuple, expected))
 
 
-@blind_case
+def test_parameters_are_as_many_as_derived():
+    dim, hidden = 256, 1024
+    attention, norms = dim * 3 * dim + 3 * dim + dim * dim + dim, 2 * 2 * dim
+    block = norms + attention + dim * hidden + hidden + hidden * dim + dim
+    shared = 12 * block + 2 * dim + dim + 1  # blocks, final norm, read-out
+    with torch.device("meta"):
+        counts = {name: sum(p.numel() for p in network().parameters()) for name, network in MODELS.items()}
+    one_d, relational = shared + 3 * dim, shared + 4 * dim
+    assert counts == {
+        **{"one_d": one_d, "one_d_window": one_d + 2, "one_d_level_hidden": one_d},
+        **{"relational": relational, "relational_window": relational + 2},
+    }
+
+
+# -------------------------------------------------------------------------------- level, order, later observations
+
+
+@every_case
 def test_a_constant_added_to_the_curve_moves_the_estimates_by_itself(name, form):
+    """But not those of the 1d transformer, which sees the level."""
     network, y = make(name, form), observations()
     answers, moved = network(y), network(y + 5)
-    assert moved.equal(answers)
-    difference = network.estimates(y + 5, moved) - network.estimates(y, answers)
-    torch.testing.assert_close(difference, torch.full_like(difference, 5), rtol=0, atol=1e-12)
-
-
-def test_the_1d_transformer_sees_the_level():
-    network, y = make("one_d"), observations()
-    assert (network(y + 5) - network(y) - 5).abs().min() > 1e-3
+    shift = network.estimates(y + 5, moved) - network.estimates(y, answers)
+    if network.sees_offset:
+        assert (shift - 5).abs().min() > 1e-3
+    else:
+        assert moved.equal(answers)
+        torch.testing.assert_close(shift, torch.full_like(shift, 5), rtol=0, atol=1e-12)
 
 
 @every_case
@@ -136,40 +99,68 @@ def test_prefixes_are_the_answers_of_one_prefix_at_a_time(name, form):
     torch.testing.assert_close(network(y, prefixes=True), one_by_one, rtol=0, atol=1e-10)
 
 
-@causal_case
-def test_nothing_leaks_from_later_observations(name, form):
-    network, y = make(name, form), observations(1, 6).requires_grad_()
-    answers, place = network(y, prefixes=True)[0], 0
-    for asked in range(3, 8):
-        own = answers[place : place + (asked if "relational" in name else 1)]
-        place += len(own)
-        slopes = torch.stack([torch.autograd.grad(each, y, retain_graph=True)[0][0] for each in own])
-        assert not slopes[:, asked - 1 :].any()
-        assert slopes[:, : asked - 1].abs().sum(dim=0).min() > 1e-9  # each earlier one is used
-    assert place == len(answers)
+# -------------------------------------------------------------------------------------------------------- learning
 
 
-# ----------------------------------------------------------------------------------------------------- options
+@every_case
+def test_gradients_equal_differences_of_the_loss(name, form):
+    """By all parameters and observations at once, in a random direction; no parameter is left out."""
+    network, y, step = make(name, form), observations(2, 6).requires_grad_(), 1e-6
+    inputs, generator = [y, *network.parameters()], torch_rng(0, "direction")
+
+    def loss():
+        return loss_and_score(network, {"y": y}, form != "no mask", type(network))[0]
+
+    gradients = torch.autograd.grad(loss(), inputs)
+    assert all(gradient.any() for gradient in gradients)
+    directions = [torch.randn(each.shape, generator=generator, dtype=each.dtype) for each in inputs]
+    slope = sum((gradient * way).sum() for gradient, way in zip(gradients, directions, strict=True)).item()
+    losses = []
+    with torch.no_grad():
+        for distance in (step, -2 * step):
+            for each, way in zip(inputs, directions, strict=True):
+                each += distance * way
+            losses.append(loss().item())
+    assert (losses[0] - losses[1]) / (2 * step) == pytest.approx(slope, rel=1e-5)
+
+
+def test_initial_weights_are_those_of_gpt_2():
+    torch.manual_seed(0)
+    layers = 6
+    network = MODELS["relational_window"](dim=64, layers=layers, heads=4)
+    for key, value in network.transformer.state_dict().items():
+        if key.endswith("bias"):
+            assert not value.any()
+        elif "norm" in key:
+            assert (value == 1).all()
+        else:
+            writes = key.split(".")[2] in ("out_proj", "down")
+            expected = 0.02 / math.sqrt(2 * layers) if writes else 0.02
+            assert value.std().item() == pytest.approx(expected, rel=0.05)
+            assert value.mean().item() == pytest.approx(0, abs=0.1 * expected)
+            assert value.abs().max() > 3 * expected  # normal rather than uniform
+    for layer in (network.read_in, network.read_out):
+        bound = layer.in_features**-0.5
+        assert 0.5 * bound < layer.weight.abs().max() <= bound
+        assert layer.bias.abs().max() <= bound
 
 
 @every_model
-def test_every_option_matters(name):
-    plain, y = make(name), observations(2, 5)
-    matters = {"mask": "causal", "scale": 0.5}
-    if plain.window is not None:
-        matters |= {"gate": "post", "length": 3.0}
-    for option, value in matters.items():
-        assert (make(name, **{option: value})(y) - plain(y)).abs().max() > 1e-4, option
-
-
-def test_the_defaults_are_the_papers():
-    """The strict mask, as it is printed and as Table 1 speaks for."""
-    for network in (OneDTransformer(layers=1), RelationalTransformer(layers=1)):
-        assert (network.mask, network.gate, network.scale, network.window) == (
-            "strict",
-            "renormalized",
-            1,
-            None,
-        )
-    kinds = ["one_d", "one_d_window", "one_d_level_hidden", "relational", "relational_window"]
-    assert [*MODELS] == kinds
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_close_to_single(name, dtype):
+    """Converted as a whole, and under autocast, forward and backward; and extrapolated."""
+    form = "everything" if name == "one_d_window" else "default"
+    network, y = make(name, form).float(), observations(3, 6).float()
+    expected = network(y, prefixes=True).detach()
+    forecast = extrapolate(network, y, 2)
+    with torch.autocast("cpu", dtype):
+        mixed = network(y, prefixes=True)
+    half = make(name, form).to(dtype)
+    answers = half(y.to(dtype), prefixes=True)
+    for each, one in ((mixed, network), (answers, half)):
+        each.float().square().mean().backward()
+        assert all(p.grad.isfinite().all() for p in one.parameters())
+        assert each.dtype == dtype
+        torch.testing.assert_close(each.float(), expected, rtol=0, atol=0.04)
+    assert half.predict(y.to(dtype)).dtype == dtype
+    torch.testing.assert_close(extrapolate(half, y, 2).point, forecast.point, rtol=0, atol=0.06)

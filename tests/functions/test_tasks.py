@@ -7,24 +7,18 @@ import numpy as np
 import pytest
 import torch
 
-from mini_lib.functions import bounds
-from mini_lib.functions.tasks import (
-    KINDS,
-    NOISE,
-    STEPS,
-    as_curve,
-    covariance,
-    evaluation_curves,
-    positions,
-    sample_curves,
-)
+from mini_lib.functions.tasks import KINDS, as_curve, covariance, evaluation_curves, sample_curves
 from mini_lib.seeding import torch_rng
 
-HALF_WIDTH = 0.1732  # facts, section 1
+X = np.arange(1, 31)
 
 
 def draw(kind=None, count=4000, points=30, seed=0, **options):
     return sample_curves(count, points, torch_rng(seed, "test"), kind=kind, **options)
+
+
+def truths(kind, **options):
+    return draw(kind, **options).truth.double().numpy()
 
 
 def uniform_on(values, low, high):
@@ -36,21 +30,12 @@ def uniform_on(values, low, high):
     assert values.std() == pytest.approx(width / math.sqrt(12), abs=1.5 * error)
 
 
-def truths(kind, **options):
-    return draw(kind, **options).truth.double().numpy()
-
-
 # ------------------------------------------------------------------------------------------------- the classes
 
 
-def test_names_and_numbers_of_the_paper():
-    assert KINDS == ("lin", "rbf", "sine")
-    assert (NOISE, STEPS) == (0.1, 10)
-    assert positions(4).tolist() == [1, 2, 3, 4]
-
-
 def test_lines_go_through_zero_with_slopes_of_up_to_a_tenth():
-    slopes = truths("lin") / np.arange(1, 31)
+    """The first point is at x = 1."""
+    slopes = truths("lin") / X
     assert np.ptp(slopes, axis=1).max() < 1e-7
     uniform_on(slopes[:, 0], -0.1, 0.1)
 
@@ -67,18 +52,15 @@ def test_sines_have_the_papers_periods_amplitudes_and_any_phase():
     f = truths("sine")
     w = frequencies(f)
     uniform_on(2 * np.pi / w, 5, 12)
-    x = np.arange(1, 31)
-    basis = np.stack([np.sin(w[:, None] * x), np.cos(w[:, None] * x)], axis=2)
+    basis = np.stack([np.sin(w[:, None] * X), np.cos(w[:, None] * X)], axis=2)
     parts = np.stack([np.linalg.lstsq(each, row, rcond=None)[0] for each, row in zip(basis, f, strict=True)])
     uniform_on(np.hypot(*parts.T), 0.8, 1.2)
     uniform_on(np.arctan2(parts[:, 1], parts[:, 0]), -np.pi, np.pi)
 
 
 def test_covariance_of_rbf_curves():
-    c = covariance(30).numpy()
-    for i in range(30):
-        for j in range(30):
-            assert c[i, j] == pytest.approx(math.exp(-0.5 * (i - j) ** 2 / 9), abs=1e-15)
+    expected = [[math.exp(-0.5 * (i - j) ** 2 / 9) for j in range(30)] for i in range(30)]
+    np.testing.assert_allclose(covariance(30), expected, rtol=0, atol=1e-15)
     assert covariance(3, length_scale=1.0)[0].tolist() == pytest.approx([1, math.exp(-0.5), math.exp(-2)])
 
 
@@ -89,32 +71,25 @@ def test_rbf_curves_have_this_covariance_mean_zero_and_normal_values():
     assert (f[:, 7] ** 4).mean() == pytest.approx(3, abs=0.2)
 
 
-def test_rbf_curves_are_smooth():
-    """A third difference of a process of length scale 3 has variance 15 / 3^6, about .02; jitter adds 2e-5."""
-    c = covariance(4).numpy()
-    difference = np.array([-1, 3, -3, 1])
-    expected = difference @ c @ difference
-    assert (truths("rbf") @ np.pad(difference, (5, 21))).var() == pytest.approx(expected, rel=0.1)
+@pytest.mark.parametrize("kind", KINDS)
+def test_curves_slowed_down_are_at_even_places_what_others_are_at_every_place(kind):
+    slow, plain = truths(kind, time_scale=2.0, count=20_000), truths(kind, points=15, count=20_000)
+    if kind == "rbf":
+        np.testing.assert_allclose(np.cov(slow[:, 1::2].T), covariance(15).numpy(), atol=0.05)
+        assert slow[:, 2:4].prod(axis=1).mean() == pytest.approx(math.exp(-0.5 / 36), abs=0.05)
+    else:
+        np.testing.assert_allclose(slow[:, 1::2], plain, atol=1e-6)
 
 
 def test_each_class_has_probability_a_third_and_keeps_its_name():
     curves = draw(count=9000, noise=0.0)
     counts = np.bincount(curves.kinds.numpy(), minlength=3)
     assert abs(counts - 3000).max() < 4 * math.sqrt(9000 * 2 / 9)
-    f = curves.truth.double().numpy()
-    lines = np.abs(np.diff(f, n=2, axis=1)).max(axis=1) < 1e-6
-    assert (lines == (curves.kinds == 0).numpy()).all()
-    frequencies(f[(curves.kinds == 2).numpy()])
-    rbf = f[(curves.kinds == 1).numpy()]
+    lines, rbf, sines = (curves.truth[curves.kinds == number].double().numpy() for number in range(3))
+    assert np.abs(np.diff(lines, n=2, axis=1)).max() < 1e-6
+    assert np.abs(np.diff(rbf, n=2, axis=1)).max(axis=1).min() > 1e-6
     np.testing.assert_allclose(np.cov(rbf.T), covariance(30).numpy(), atol=0.12)
-
-
-@pytest.mark.parametrize("number", range(3))
-def test_one_class_when_asked_for(number):
-    curves = draw(KINDS[number], count=7, points=5)
-    assert curves.kinds.tolist() == 7 * [number]
-    assert curves.truth.shape == curves.y.shape == (7, 5)
-    assert (curves.truth.dtype, curves.y.dtype) == (torch.float32, torch.float32)
+    frequencies(sines)
 
 
 # --------------------------------------------------------------------------------------------- noise, streams
@@ -124,9 +99,9 @@ def test_one_class_when_asked_for(number):
 def test_noise_is_uniform_with_standard_deviation_a_tenth_at_every_point(kind):
     curves = draw(kind)
     noise = (curves.y - curves.truth).double().numpy()
-    assert noise.std() == pytest.approx(0.1, abs=5e-4)
-    assert noise.mean() == pytest.approx(0, abs=2e-3)
-    assert HALF_WIDTH - 1e-3 < np.abs(noise).max() < HALF_WIDTH + 1e-4
+    assert curves.y.dtype == curves.truth.dtype == torch.float32
+    assert kind is None or set(curves.kinds.tolist()) == {KINDS.index(kind)}
+    uniform_on(noise.flatten()[:100_000], -math.sqrt(3) / 10 - 1e-6, math.sqrt(3) / 10 + 1e-6)
     np.testing.assert_allclose(noise.std(axis=0), 0.1, atol=5e-3)
     assert (noise**4).mean() / 1e-4 == pytest.approx(9 / 5, abs=0.02)  # of a uniform distribution
     assert abs(np.corrcoef(noise.T) - np.eye(30)).max() < 0.09
@@ -136,19 +111,13 @@ def test_noise_is_uniform_with_standard_deviation_a_tenth_at_every_point(kind):
     assert (twice.y - twice.truth).std().item() == pytest.approx(0.2, abs=1e-3)
 
 
-def test_streams_are_fresh_and_reproducible():
-    generator = torch_rng(1, "test")
+def test_streams_are_fresh_and_reproducible_and_leave_the_global_one_alone():
+    before, generator = torch.get_rng_state(), torch_rng(1, "test")
     first, second = (sample_curves(5, 6, generator) for _ in range(2))
     again = sample_curves(5, 6, torch_rng(1, "test"))
     assert all(a.equal(b) for a, b in zip(first, again, strict=True))
     assert not first.truth.equal(second.truth)
     assert not (first.y - first.truth).allclose(second.y - second.truth)
-    assert not sample_curves(5, 6, torch_rng(2, "test")).truth.equal(first.truth)
-
-
-def test_the_global_stream_is_left_alone():
-    before = torch.get_rng_state()
-    draw(count=3)
     evaluation_curves(3, 7)
     assert torch.get_rng_state().equal(before)
 
@@ -161,39 +130,20 @@ def test_evaluation_curves_are_split_evenly():
     curves = evaluation_curves(2500, 30)
     assert curves.kinds.tolist() == 834 * [0] + 833 * [1] + 833 * [2]
     f = curves.truth.double().numpy()
-    assert np.ptp(f[:834] / np.arange(1, 31), axis=1).max() < 1e-7
+    assert np.ptp(f[:834] / X, axis=1).max() < 1e-7
     np.testing.assert_allclose(f[834:1667].var(axis=0), 1, atol=0.2)
     frequencies(f[1667:])
     assert (curves.y - curves.truth).std().item() == pytest.approx(0.1, abs=1e-3)
-    assert evaluation_curves(3, 30).kinds.tolist() == [0, 1, 2]
-
-
-def test_evaluation_curves_are_the_same_for_everyone_whatever_is_done_to_them():
-    one = evaluation_curves(9, 8)
-    kept = [part.clone() for part in one]
-    one.y.add_(5.0)
-    torch.manual_seed(5)
-    assert all(a.equal(b) for a, b in zip(evaluation_curves(9, 8), kept, strict=True))
-    bounds.posterior(5).gain.mul_(0)
-    assert bounds.posterior(5).gain.any()
 
 
 # --------------------------------------------------------------------------------------------------- own curve
 
 
-@pytest.mark.parametrize(
-    "y",
-    [
-        *(
-            [0, 1, 4],
-            (0.0, 1.0, 4.0),
-            np.array([0, 1, 4]),
-            torch.tensor([0.0, 1.0, 4.0], dtype=torch.float64),
-        ),
-    ],
-)
-def test_an_as_curve_is_a_batch_of_one(y):
-    curve = inspect.unwrap(as_curve)(y)  # as a reader calls it: types are checked in tests alone
+@pytest.mark.parametrize("make", [list, tuple, np.array, lambda y: torch.tensor(y, dtype=torch.float64)])
+def test_a_curve_of_ones_own_is_a_batch_of_one(make):
+    curve = inspect.unwrap(as_curve)(
+        make([0, 1, 4])
+    )  # as a reader calls it: types are checked in tests alone
     assert curve.tolist() == [[0, 1, 4]]
     assert curve.dtype == torch.float32
 

@@ -1,6 +1,6 @@
-"""Records and entries made up for the tests of records, comparisons and pages."""
+"""Records, entries and jobs made up for the tests of records, comparisons and trainings."""
 
-from mini_lib.hashing import settings_hash
+from mini_lib.hashing import run_key, settings_hash
 from mini_lib.reproduction import Cell
 
 FILE = "esbn.table11"
@@ -39,3 +39,20 @@ def record(seed=1, accuracy=99.0, *, scale="paper", diverged=False, score=(50.0,
 def cell(table="esbn.table11", row="ESBN + TCN", column="m=95", variant="", **settings):
     settings = {"task": "distribution_of_three", "m": 95} | settings
     return Cell(table, row, column, settings, 10, file=FILE, variant=variant)
+
+
+def small_settings(**changes):
+    """Settings of a small network that learns to tell same from different in three updates."""
+    from mini_lib.esbn.runs import paper_settings  # here, since it loads PyTorch
+
+    small = {"epochs": 3, "options": {"hidden": 32, "relation_size": 32}, "test_size": 32}
+    return paper_settings("same_different", 98, "rn", **small | changes).to_dict()
+
+
+def job(seed, build=None, **changes):
+    """A job to train that network."""
+    from mini_lib.reproduction.esbn import cells
+    from mini_lib.reproduction.launch import Job
+
+    settings = small_settings(**changes)
+    return Job(build or cells.build, settings, seed, run_key(settings, seed))

@@ -1,33 +1,47 @@
 """The command as a reader uses it: what it prints, what it exits with, what it leaves on disk."""
 
+import io
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
 from filelock import FileLock
 
-from mini_lib import __main__
-from mini_lib.errors import INTERRUPTED
-from mini_lib.esbn.runs import paper_settings
-from mini_lib.reproduction import Cell, Records, cells, cli, launch, plan
+from mini_lib import __main__, datasets
+from mini_lib.errors import INTERRUPTED, CorruptFileError
+from mini_lib.reproduction import Cell, Records, cells, cli, compare, launch, plan, records, report
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.judgement import WORDS
-from mini_lib.reproduction.records import code_version
-from mini_lib.training import train
+from mini_lib.reproduction.tables import load_json
+from mini_lib.training import TrainingStack, train
+from reproduction.samples import FILE, cell, job, record, small_settings
 
 CELL = ("esbn.table9", "--row", "ESBN + TCN", "--column", "m=98")
 REPRODUCE = ("reproduce", *CELL, "--device", "cpu")
 LONG = ("reproduce", *CELL[:-1], "m=0", "--device", "cpu", "--seeds", "1", "--workers", "1")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def read_once():
+    """The committed records are parsed once for all tests of this file."""
+    usual, kept = records.read_records, cache(records.read_records)
+
+    def read(path):
+        return kept(path) if path.parent == records.COMMITTED else usual(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "read_records", read)
+        yield
 
 
 def call(*arguments):
@@ -56,11 +70,8 @@ def run(monkeypatch, capsys, tmp_path):
 def small_cells():
     """Table 9 with two entries of small networks, which are trained in this process, as workers start slowly."""
     small = tuple(
-        Cell("esbn.table9", row, "m=98", settings.to_dict(), 10, file="esbn.table9")
-        for row, model in (("ESBN + TCN", "esbn"), ("LSTM + TCN", "lstm"))
-        for settings in [
-            paper_settings("same_different", 98, model, epochs=2, options={"hidden": 32}, test_size=32)
-        ]
+        Cell("esbn.table9", row, "m=98", small_settings(tcn=tcn), 10, file="esbn.table9")
+        for row, tcn in (("ESBN + TCN", True), ("LSTM + TCN", False))
     )
 
     def train_here(jobs, checkpoints, deadline, workers, progress):
@@ -75,14 +86,6 @@ def small_cells():
         yield
 
 
-def test_entries_that_are_not_what_the_modules_declare_are_not_trained(run, small, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(esbn, "CELLS", [])
-        code, _, err = run(*REPRODUCE, "--seeds", 1, "--records", "records")
-    assert code == 1
-    assert "entries.json is not what esbn/cells.py declares; run `python tools/entries.py`" in err
-
-
 @pytest.fixture
 def small():
     with small_cells():
@@ -91,74 +94,68 @@ def small():
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A folder with the records of two runs, made by the command itself."""
-    folder = tmp_path_factory.mktemp("made")
-    with small_cells(), pytest.MonkeyPatch.context() as patch:
+    """A folder with the records of two runs, made by the command itself, and what it printed."""
+    folder, said = tmp_path_factory.mktemp("made"), io.StringIO()
+    with small_cells(), pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
         patch.chdir(folder)
         assert call(*REPRODUCE, "--seeds", 2, "--records", "records") == 0
-    return folder
+    return folder / "records", said.getvalue()
+
+
+def on_record(folder):
+    return sorted(record["seed"] for record in Records(folder))
 
 
 # ------------------------------------------------------------------------------------------ list, compare, claims
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("columns", "arguments"),
     [
-        ("list",),
-        ("list", "esbn", "--all"),
-        ("compare", "esbn"),
-        ("compare", "functions.table1", "--all"),
-        ("compare", "kanerva.fig2c", "--all"),
-        ("compare", "esbn.C2"),
-        ("compare", "--summary"),
-        ("claims",),
+        (200, ("list",)),
+        (200, ("list", "scan", "--all")),
+        (200, ("compare", "scan.table1", "--all")),
+        (200, ("compare", "kanerva.fig2c", "--variant", "tutorial")),
+        (70, ("compare", "scan.table1")),
+        (70, ("claims", "scan")),
     ],
-    ids=" ".join,
+    ids=str,
 )
-def test_what_is_printed_is_at_most_100_columns_wide_aligned_and_plain(run, arguments):
+def test_what_is_printed_is_plain_and_no_wider_than_the_terminal_or_100_columns(
+    run, monkeypatch, columns, arguments
+):
+    monkeypatch.setenv("COLUMNS", str(columns))
     code, out, _ = run(*arguments)
     assert code == 0
-    assert max(map(len, out.splitlines())) <= 100
-    assert "$" not in out
-    assert "\\" not in out
-
-
-def test_a_narrow_terminal_gets_narrow_tables(run, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "70")
-    _, out, _ = run("compare", "scan.table1")
-    assert max(len(line) for line in out.splitlines() if "mean ±" not in line) <= 70
+    assert max(map(len, out.splitlines())) <= min(100, columns)
+    assert not set("$\\") & set(out)
 
 
 def test_list_counts_the_numbers_of_each_table_by_the_four_words(run):
     _, out, _ = run("list")
     head = next(line for line in out.splitlines() if line.startswith("esbn "))
     assert re.split(r" {2,}", head) == ["esbn", "numbers", *WORDS]
-    lines = [line for line in out.splitlines() if re.match(r"\w+\.[a-z]+\d", line)]
-    names = {cell.table for paper in cells.PAPERS for cell in cells.cells_of(paper)}
-    assert {line.split()[0] for line in lines} | {"esbn.figure8", "scan.starts"} >= names
-    assert "One grid: a study of our own" in out
+    listed = set(re.findall(r"^(\w+\.\w+)(?:  |$)", out, re.MULTILINE))
+    assert listed == {cell.table for cell in cli.all_cells()}
 
 
-def test_list_of_a_table_has_its_entries_and_their_runs(run, small, made):
-    _, out, _ = run("list", "esbn.table9", "--records", made / "records")
+def test_entries_are_listed_with_their_runs_and_compared_with_the_papers_numbers(run, small, made):
+    _, out, _ = run("list", "esbn.table9", "--records", made[0])
     assert re.search(r"^ESBN \+ TCN +m=98 +2 of 10$", out, re.MULTILINE)
     assert re.search(r"^LSTM \+ TCN +m=98 +0 of 10$", out, re.MULTILINE)
-
-
-def test_compare_has_a_line_an_entry_and_counts(run, small, made):
-    _, out, _ = run("compare", "esbn.table9", "--records", made / "records")
+    _, out, _ = run("compare", "esbn.table9", "--records", made[0])
     assert re.search(r"^ESBN \+ TCN +m=98 +100 ± 0 +[\d.]+ +2/10 +not run$", out, re.MULTILINE)
     assert "2 numbers: 2 not run (fewer than 3 runs)." in out
 
 
-def test_compare_of_a_claim_judges_it_and_lists_the_entries_that_decide_it(run):
-    _, out, _ = run("compare", "esbn.C2", "--row", "RN + TCN")
-    assert re.search(
-        r"^esbn\.C2 +(reproduced|unclear|not \w+) +In the most extreme regime", out, re.MULTILINE
-    )
-    assert "LSTM + TCN" not in out
-    assert out.count("RN + TCN") >= 4
+def test_ours_is_shown_with_its_difference_from_the_papers_number(tmp_path):
+    store = Records(tmp_path)
+    for seed in (1, 2, 3):
+        store.add(record(seed, accuracy=50.0 + seed), FILE)
+    said = report.listing(compare([cell()], store), False)
+    (line,) = (line for line in said.splitlines() if line.startswith("ESBN + TCN"))
+    assert re.split(r" {2,}", line)[1:4] == ["m=95", "99.7 ± 0.1", "52.00 ± 0.58"]
+    assert re.split(r" {2,}", line)[4:] == ["-47.7 ± 2.4", "3/10", "not reproduced"]
 
 
 def test_variants_are_shown_by_name_by_all_or_by_id(run):
@@ -173,106 +170,58 @@ def test_variants_are_shown_by_name_by_all_or_by_id(run):
     assert out.count("last checkpoint") == 1
 
 
-@pytest.mark.parametrize("table", ["functions.table1", "kanerva.fig2c"])
-def test_json_has_every_entry(run, table):
-    _, out, _ = run("compare", table, "--json")
-    declared = [cell.id for cell in cells.cells_of(table.split(".")[0]) if cell.table == table]
+def test_json_has_every_entry(run):
+    _, out, _ = run("compare", "kanerva.fig2c", "--json")
+    declared = [cell.id for cell in cells.cells_of("kanerva") if cell.table == "kanerva.fig2c"]
     assert {each["id"] for each in json.loads(out)} == set(declared)
+
+
+@pytest.mark.parametrize("what", ["scan", "kanerva.fig2a", "esbn.C4"])
+def test_claims_are_narrowed_to_a_paper_a_table_or_one(run, what):
+    _, out, _ = run("claims", what)
+    names = [line.split()[0] for line in out.splitlines()[1:-1] if not line.startswith(" ")]
+    assert names
+    assert all(name.startswith(what) for name in names)
 
 
 def test_a_claim_is_judged_alike_however_it_is_asked_for(run):
     """A control of ours bears on it, also where it alone is asked for."""
-    for arguments in (("claims", "kanerva"), ("claims", "kanerva.fig3b.2"), ("compare", "kanerva.fig3b.2")):
-        _, out, _ = run(*arguments)
+    for command in ("claims", "compare"):
+        _, out, _ = run(command, "kanerva.fig3b.2")
         (_, told) = out.split("kanerva.fig3b.2", 1)
         assert "our control on the same table is not" in told.split("kanerva.fig3b.3")[0]
+    _, out, _ = run("compare", "esbn.C2", "--row", "RN + TCN")
+    assert "LSTM + TCN" not in out
+    assert out.count("RN + TCN") >= 4
 
 
-def test_without_words_the_help_is_printed(run):
-    code, out, err = run()
-    assert "Usage: mini-lib" in out + err
-    assert code in (0, 2)
-
-
-def test_claims_are_narrowed_to_a_paper_a_table_or_one(run):
-    for what, pattern in (
-        ("scan", r"scan\.C"),
-        ("kanerva.fig2a", r"kanerva\.fig2a"),
-        ("esbn.C4", r"esbn\.C4 "),
-    ):
-        _, out, _ = run("claims", what)
-        names = [line for line in out.splitlines()[1:-1] if not line.startswith(" ")]
-        assert names
-        assert all(re.match(pattern, line) for line in names)
-
-
-@pytest.mark.parametrize("arguments", [("--version",), ("list",), ("compare", "--summary"), ("claims",)])
-def test_what_trains_nothing_loads_no_pytorch_and_takes_little_time(arguments):
-    """In CPU time of the process and its start, on a machine that does other things too."""
-    script = (
-        f"import sys, time; sys.argv[1:] = {list(arguments)!r}\nfrom mini_lib.__main__ import main\n"
-        "try:\n    main()\nfinally:\n    print('loaded', 'torch' in sys.modules, time.process_time())"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    *_, loaded, taken = done.stdout.split()
-    assert (loaded, done.stderr) == ("False", "")
-    assert float(taken) < 3
-
-
-def test_an_ascii_terminal_gets_other_signs():
-    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(
-        [sys.executable, "-m", "mini_lib", "compare", "esbn.C4"], capture_output=True, env=ascii_only
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"+-" in done.stdout
+def test_a_terminal_that_lacks_a_sign_gets_a_question_mark(monkeypatch):
+    terminal = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert call("compare", "esbn.table9") == 0
+    terminal.flush()
+    assert b" ? " in terminal.buffer.getvalue()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("reproduce",), "Missing argument 'what'"),
-        (
-            ("reproduce", "esbn.table11", "esbn.table9"),
-            "extra argument(s) (esbn.table9); `mini-lib reproduce --help`",
-        ),
         (("frobnicate",), "No such command 'frobnicate'; `mini-lib --help` shows what it takes"),
+        (("list", "--records", "nowhere"), "no folder of records at nowhere"),
         (
-            ("reproduce", "esbn.tabel11"),
-            "unknown paper, table or claim 'esbn.tabel11'; did you mean 'esbn.table11'",
-        ),
-        (
-            ("reproduce", "esbn.table9", "--row", "LSTM+TCN"),
+            ("compare", "esbn.table9", "--row", "LSTM+TCN"),
             "unknown row 'LSTM+TCN'; did you mean 'LSTM + TCN'",
         ),
-        (("reproduce", "esbn.table9", "--column", "m=97"), "unknown column 'm=97'; did you mean"),
-        (("reproduce", "esbn.table9", "--seeds", "0"), "Invalid value for '--seeds'"),
-        (("reproduce", "esbn.table9", "--budget", "soon"), "a budget is a number above 0 and s, m or h"),
-        (("reproduce", "esbn.table9", "--budget", "-3s"), "a budget is a number above 0 and s, m or h"),
-        (("reproduce", "esbn.table9", "--budget", "1e400h"), "a budget is a number above 0 and s, m or h"),
-        (("reproduce", "esbn.table9", "--budget", "nans"), "a budget is a number above 0 and s, m or h"),
-        (("reproduce", "esbn.table9", "--device", "cuda:77"), "device 'cuda:77' is not there"),
-        (("reproduce", "esbn.table9", "--device", "tpu9"), "unknown device 'tpu9'"),
-        (("reproduce", "esbn.table9", "--precision", "fp8"), "unknown precision 'fp8'"),
-        (
-            ("reproduce", "esbn.table9", "--device", "cpu", "--precision", "tf32"),
-            "tf32 is a precision of GPUs",
-        ),
-        (("list", "scan.table9"), "unknown paper, table or claim 'scan.table9'; did you mean"),
-        (("list", "--records", "nowhere"), "no folder of records at nowhere"),
-        (("list", "--color"), "--color"),
-        (("compare", "esbn.c2"), "unknown paper, table or claim 'esbn.c2'; did you mean 'esbn.C2'?"),
-        (
-            ("compare", "scan.table1", "--variant", "tutorail"),
-            "unknown variant 'tutorail'; did you mean 'tutorial'?",
-        ),
         (("compare", "esbn.table11/ESBM/m=95"), "unknown entry 'esbn.table11/ESBM/m=95'; did you mean"),
-        (("compare", "--json", "--summary"), "ask for one"),
         (("claims", "esbn.C99"), "unknown paper, table or claim 'esbn.C99'; did you mean"),
-        (("merge", ".", "--records", "empty"), "no record files"),
-        (("merge", "nowhere"), "no folder of records at nowhere"),
+        (("claims", "grid"), "no claim is on grid"),
+        (("merge", "."), "no record files"),
+        (("reproduce",), "Missing argument 'what'"),
+        (("reproduce", "esbn.table9", "--budget", "soon"), "a budget is a number above 0 and s, m or h"),
+        (("reproduce", "esbn.table9", "--device", "cuda:77"), "device 'cuda:77' is not there"),
         (("data", "mnits"), "did you mean 'mnist'"),
     ],
+    ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
 )
 def test_wrong_use_exits_with_2_and_says_what_would_do(run, arguments, message):
     code, _, err = run(*arguments)
@@ -281,132 +230,117 @@ def test_wrong_use_exits_with_2_and_says_what_would_do(run, arguments, message):
     assert re.fullmatch(r"mini-lib: .+\n", err), "one line"
 
 
-@pytest.mark.parametrize("name", ["claims.json", "tables.json", "entries.json"])
-@pytest.mark.parametrize("text", ["{", None])
-def test_a_damaged_file_of_the_package_is_named(tmp_path, name, text):
-    """In a process of its own, since what is read once is kept."""
-    if text is not None:
-        (tmp_path / name).write_text(text)
-    where = {"claims.json": "claims.CLAIMS", "tables.json": "tables.TABLES", "entries.json": "cells.ENTRIES"}[
-        name
-    ]
-    module, constant = where.split(".")
-    script = (
-        f"from pathlib import Path\nfrom mini_lib.reproduction import {module}, cli\nimport sys\n"
-        f"{module}.{constant} = Path({str(tmp_path / name)!r})\nsys.argv[1:] = ['claims']\ncli.main()"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert re.fullmatch(rf"mini-lib: .*{re.escape(name)} cannot be read .*: restore it.*\n", done.stderr)
+def test_damaged_files_of_the_package_and_of_records_are_named(run, tmp_path):
+    (tmp_path / "claims.json").write_text("{")
+    for name in ("claims.json", "lost.json"):
+        with pytest.raises(CorruptFileError, match=rf"{name} cannot be read .*: restore it"):
+            load_json(tmp_path / name, list)
+    (tmp_path / "scan.table1.jsonl").write_text('{"key": 1}\n')
+    code, _, err = run("list", "--records", tmp_path)
+    assert code == 1
+    assert re.fullmatch(r"mini-lib: .*scan\.table1\.jsonl, line 1: the record lacks .*\n", err)
 
 
-def test_damaged_and_strange_records_exit_with_1_and_are_named(run, tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "scan.table1.jsonl").write_text('{"key": 1}\n')
-    assert "scan.table1.jsonl, line 1: the record lacks" in run("list", "--records", "a")[2]
-    for name, make in (("b", "symlink"), ("c", "folder")):
-        path = tmp_path / name / "scan.table1.jsonl"
-        path.parent.mkdir()
-        path.symlink_to("nowhere") if make == "symlink" else path.mkdir()
-        code, _, err = run("list", "--records", name)
-        assert code == 1
-        assert re.search(rf"{name}/scan\.table1\.jsonl cannot be read \(.*\): delete or rename it", err)
-    (tmp_path / "d").mkdir()
-    (tmp_path / "d" / "letter.txt").touch()
-    assert "no record files" in run("compare", "--records", "d")[2]
-
-
-def test_the_version_is_told(run):
-    assert run("--version")[:2] == (0, f"mini-lib {code_version()}\n")
-
-
-def test_merge_takes_records_over_once(run, made, tmp_path):
-    merge = ("merge", made / "records", "--records", tmp_path / "there")
+def test_merge_takes_records_over_once_into_the_files_of_their_entries(run, small, made, tmp_path):
+    (tmp_path / "from").mkdir()
+    shutil.copy(made[0] / "esbn.table9.jsonl", tmp_path / "from" / "other.jsonl")
+    merge = ("merge", "from", "--records", "there")
     assert run(*merge)[1] == "2 records merged, 0 known already\n"
     assert run(*merge)[1] == "0 records merged, 2 known already\n"
+    assert [path.name for path in (tmp_path / "there").glob("*.jsonl")] == ["esbn.table9.jsonl"]
 
 
 # ------------------------------------------------------------------------------------------ reproduce
 
 
-def test_reproduce_leaves_records_and_no_checkpoints(made):
-    lines = (made / "records" / "esbn.table9.jsonl").read_text().splitlines()
-    records = [json.loads(line) for line in lines]
-    assert sorted(record["seed"] for record in records) == [1, 2]
-    for record in records:
-        assert 0 <= record["metrics"]["test_accuracy"] <= 100
-        assert (record["updates"], record["scale"], record["data"]) == (2, "paper", "rendered")
-        assert record["provenance"]["device"].startswith("cpu: ")
-    assert list((made / "records" / "checkpoints").glob("*.pt")) == []
-    assert not (made / "checkpoints").exists()
+def test_reproduce_records_each_run_says_so_and_leaves_no_checkpoint(made):
+    folder, said = made
+    for line in (folder / "esbn.table9.jsonl").read_text().splitlines():
+        found = json.loads(line)
+        assert (found["updates"], found["scale"], found["data"]) == (3, "paper", "rendered")
+        assert found["provenance"]["device"].startswith("cpu: ")
+        alone = esbn.build(found["settings"], found["seed"])
+        (again,) = train([alone])
+        assert found["key"] == alone.key
+        assert found["curve"]["loss"][0] == pytest.approx(again.curve["loss"][0], rel=1e-4)
+        result = f"m=98, seed {found['seed']}: test_accuracy {found['metrics']['test_accuracy']:.4g} "
+        assert result in said
+    assert on_record(folder) == [1, 2]
+    assert said.endswith("2 runs finished, 0 left\n")
+    assert list((folder / "checkpoints").glob("*.pt")) == []
 
 
-def test_what_is_on_record_is_not_trained_again(run, small, made):
-    code, out, _ = run(*REPRODUCE, "--seeds", 2, "--records", made / "records")
+def test_what_is_on_record_is_not_trained_again_except_into_another_folder(run, small, made):
+    folder = made[0]
+    code, out, _ = run(*REPRODUCE, "--seeds", 2, "--records", folder)
     assert code == 0
-    see = f"mini-lib compare esbn.table9 --records {made / 'records'}"
-    assert out == f"nothing to train: all of it is on record in {made / 'records'}; `{see}` shows it\n"
+    assert out.startswith(f"nothing to train: all of it is on record in {folder}")
+    assert run(*REPRODUCE, "--seeds", 2, "--records", "mine")[0] == 0
+    first, again = (
+        {record["key"]: record["metrics"] for record in Records(each)} for each in (folder, "mine")
+    )
+    assert again == first
+
+
+def test_a_stopped_run_is_not_recorded_and_comes_out_as_if_it_had_not_been_stopped(run, small, monkeypatch):
+    command = (*REPRODUCE, "--seeds", 1, "--records", "records")
+    with monkeypatch.context() as patch:
+        asked = iter([False, False])  # before it is built and before it is trained
+        patch.setattr(launch, "past", lambda deadline: next(asked, True))
+        out = run(*command)[1]
+    assert "seed 1 after 1 updates; the same command goes on from there" in out
+    assert out.endswith("0 runs finished, 1 left\n")
+    assert on_record("records") == []
+    run(*command)
+    (found,) = Records("records")
+    (alone,) = train([esbn.build(found["settings"], 1)])
+    assert found["curve"]["loss"] == pytest.approx(alone.curve["loss"], rel=1e-4)
+
+
+def test_a_run_that_fills_two_entries_is_recorded_as_the_first_says(tmp_path):
+    each = job(1)
+    files = {"": "esbn.table9", "tutorial": "esbn.table11"}
+    entries = [
+        Cell("esbn.table9", "RN", "m=98", each.settings, 10, file=file, variant=variant)
+        for variant, file in files.items()
+    ]
+    (run,) = train([each.build(each.settings, 1)])
+    assert cli.keep_runs([(each, run)], 1, Records(tmp_path), entries) == 1
+    (found,) = records.read_records(tmp_path / "esbn.table9.jsonl")
+    assert (found["key"], found["scale"]) == (each.key, "paper")
 
 
 def test_a_checkpoint_of_a_run_on_record_goes_and_others_stay(run, small, made, tmp_path):
-    folder = tmp_path / "checkpoints"
-    folder.mkdir()
-    finished, begun = (
-        folder / f"{name}.pt" for name in (next(iter(Records(made / "records")))["key"], "a-s1")
-    )
+    records = shutil.copytree(made[0], tmp_path / "records")
+    checkpoints = tmp_path / "checkpoints"
+    checkpoints.mkdir()
+    finished, begun = (checkpoints / f"{key}.pt" for key in (next(iter(Records(records)))["key"], "a-s1"))
     for path in (finished, begun):
-        path.write_bytes(b"")
-    records = shutil.copytree(made / "records", tmp_path / "records")
-    command = (*REPRODUCE, "--seeds", 3, "--records", records, "--checkpoints", folder)
+        path.touch()
+    command = (*REPRODUCE, "--seeds", 3, "--records", records, "--checkpoints", checkpoints)
     assert run(*command, "--dry-run")[0] == 0
     assert finished.exists()
     assert run(*command)[0] == 0
-    assert [path.name for path in folder.iterdir()] == [begun.name]
+    assert list(checkpoints.iterdir()) == [begun]
 
 
-def test_runs_are_trained_in_the_order_of_the_timetable_which_knows_the_budget(run, small, monkeypatch):
+def test_runs_are_trained_in_the_order_of_the_plan_which_knows_the_budget(run, small, monkeypatch):
     seen, planned = {}, plan.schedule
 
     def schedule(steps, workers, budget):
-        seen["budget"] = budget
-        found = planned(steps, workers, budget)
-        return found._replace(steps=found.steps[::-1])
+        seen.update(budget=budget, workers=workers)
+        steps, inside = planned(steps, workers, budget)
+        return steps[::-1], inside
 
     monkeypatch.setattr(plan, "schedule", schedule)
-    monkeypatch.setattr(launch, "launch", lambda jobs, **given: seen.update(jobs=jobs) or (run for run in ()))
-    assert run(*REPRODUCE, "--seeds", 4, "--records", "none", "--budget", "9m")[0] == 0
+    monkeypatch.setattr(launch, "launch", lambda jobs, **given: seen.update(given, jobs=jobs) or iter(()))
+    monkeypatch.setattr(cli, "closing", lambda runs: io.StringIO())
+    options = ("--seeds", 4, "--records", "none", "--workers", 5, "--budget", "9m")
+    assert run(*REPRODUCE, *options)[0] == 0
     assert [job.seed for job in seen["jobs"]] == [4, 1, 2, 3]
+    assert seen["workers"] == 5
     assert 0 < seen["budget"] <= 540
-
-
-def test_a_conflict_is_printed_at_once_and_stops_none_of_the_others(run, small, monkeypatch, capsys):
-    add, said = Records.add, []
-
-    def meanwhile(store, record, file):
-        if record["seed"] == 1:
-            metrics = {name: value + 1e-3 for name, value in record["metrics"].items()}
-            add(Records(store.folder), record | {"metrics": metrics}, file)
-        else:
-            said.append(capsys.readouterr().err)
-        return add(store, record, file)
-
-    monkeypatch.setattr(Records, "add", meanwhile)
-    code, _, err = run(*REPRODUCE, "--seeds", 3, "--records", "there")
-    assert code == 1
-    assert "mini-lib: esbn.table9/ESBN + TCN/m=98, seed 1: run" in said[0]
-    assert "has other results than the one on record" in said[0]
-    assert "1 run on record with other results; all others are kept" in err
-    assert {record["seed"] for record in Records("there")} == {1, 2, 3}
-
-
-def test_another_command_that_trains_for_the_same_folder_is_told(run, small, tmp_path):
-    (tmp_path / "there").mkdir()
-    with FileLock(tmp_path / "there" / "reproduce.lock"):
-        _, out, _ = run(*REPRODUCE, "--seeds", 1, "--records", "there")
-    assert "another `mini-lib reproduce` is training for there" in out
-    assert "1 run finished, 0 left" in out
-    _, out, _ = run(*REPRODUCE, "--seeds", 2, "--records", "there")
-    assert "another" not in out
+    assert seen["checkpoints"] == Path("none/checkpoints")
 
 
 def test_a_dry_run_prints_the_whole_plan_and_trains_and_writes_nothing(run, small, tmp_path, monkeypatch):
@@ -419,110 +353,67 @@ def test_a_dry_run_prints_the_whole_plan_and_trains_and_writes_nothing(run, smal
     assert not list(tmp_path.iterdir())
 
 
-def test_the_result_of_a_run_is_told_by_one_metric(run, small):
-    outcome = {"diverged": False, "metrics": {"nll": 41.25, "retrieved": 0.0}}
-    assert cli.outcome_of(outcome, "nll") == "nll 41.25"
-    assert cli.outcome_of(outcome, "contrast") == "no contrast"
-    assert cli.outcome_of({"diverged": True, "metrics": {}}, "nll") == "DIVERGED"
-    _, out, _ = run(*REPRODUCE, "--seeds", 1, "--records", "records")
-    assert re.search(r"\n +1/1 esbn\.table9/ESBN \+ TCN/m=98, seed 1: test_accuracy [\d.]+ \(\d+ s\)\n", out)
-    assert out.endswith("1 run finished, 0 left\n")
+def test_variants_are_trained_only_where_they_are_named(run, monkeypatch):
+    asked = []
+    monkeypatch.setattr(cli, "unfinished", lambda chosen, *rest: asked.append(chosen) or [])
+    for more in ((), ("--variant", "last checkpoint")):
+        assert run("reproduce", "scan.table1", *more, "--records", "none")[0] == 0
+    assert [{cell.variant for cell in each} for each in asked] == [{""}, {"last checkpoint"}]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ("--checkpoints", "file"),
-            "cannot write checkpoints to file (it is a file); name another folder with --",
-        ),
-        (("--records", "file/records"), "cannot write records"),
-        (("--records", "file/records", "--dry-run"), "cannot write records"),
-    ],
-)
-def test_folders_are_tried_before_training(run, small, tmp_path, arguments, message):
+def test_another_command_that_trains_for_the_same_folder_is_told(run, small, tmp_path):
+    (tmp_path / "there").mkdir()
+    with FileLock(tmp_path / "there" / "reproduce.lock"):
+        _, out, _ = run(*REPRODUCE, "--seeds", 1, "--records", "there")
+    assert "another `mini-lib reproduce` is training for there" in out
+    assert "1 run finished, 0 left" in out
+    _, out, _ = run(*REPRODUCE, "--seeds", 2, "--records", "there")
+    assert "another" not in out
+
+
+@pytest.mark.parametrize("option", ["--checkpoints", "--records"])
+def test_folders_are_tried_before_training(run, small, tmp_path, option):
     (tmp_path / "file").touch()
-    code, out, err = run(*REPRODUCE, "--records", "records", *arguments)
+    code, out, err = run(*REPRODUCE, "--records", "records", option, "file/there")
     assert code == 1
-    assert message in err
+    assert f"cannot write {option[2:]} to file/there" in err
     assert "runs to make" not in out
 
 
-def full_disk(path):
-    """Stands for a disk on which records cannot be written, though other folders can."""
-    usual = os.fsync
-
-    def fsync(descriptor):
-        if path in Path(os.readlink(f"/proc/self/fd/{descriptor}")).parents:
-            raise OSError(28, "No space left on device")
-        usual(descriptor)
-
-    return fsync
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="tells files by /proc")
-def test_a_finished_run_that_cannot_be_recorded_is_kept_beside_the_checkpoints(
-    run, small, tmp_path, monkeypatch
-):
-    where = ("--records", tmp_path / "records", "--checkpoints", "checkpoints")
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full_disk(tmp_path / "records"))
-        code, _, err = run(*REPRODUCE, "--seeds", 1, *where)
-    assert code == 1
-    assert "its record is safe in checkpoints/unrecorded" in err
-    program, *merge = shlex.split(re.search(r"`(.+)` takes it over", err)[1])
-    assert (program, merge[-1]) == ("mini-lib", str(tmp_path / "records"))
-    assert run(*merge)[1] == "1 record merged, 0 known already\n"
-    assert run(*REPRODUCE, "--seeds", 1, *where)[1].startswith("nothing to train")
-
-
-@pytest.mark.parametrize("checkpoint", [True, False])
-def test_what_is_lost_on_a_full_disk_is_said_to_be(made, tmp_path, monkeypatch, checkpoint):
-    def full(descriptor):
+def test_a_run_that_cannot_be_recorded_is_kept_and_recorded_once_there_is_room(run, small, monkeypatch):
+    def full(path, line):
         raise OSError(28, "No space left on device")
 
-    (record, *_) = Records(made / "records")
-    (cell,) = cells.select("esbn.table9/ESBN + TCN/m=98")
-    if checkpoint:
-        (tmp_path / f"{record['key']}.pt").touch()
-    monkeypatch.setattr(os, "fsync", full)
-    told = cli.save_beside_checkpoint(record, cell, tmp_path, made / "records")
-    assert ("is lost; it is trained again" in told) != checkpoint
-    assert (f"goes on from its last checkpoint in {tmp_path}" in told) == checkpoint
-
-
-def test_stored_runs_can_be_trained_again_into_a_folder_of_ones_own(run, small, made):
-    first = next(record for record in Records(made / "records") if record["seed"] == 1)
-    assert run(*REPRODUCE, "--seeds", 1, "--records", "mine")[0] == 0
-    (again,) = Records("mine")
-    assert (again["key"], again["metrics"]) == (first["key"], first["metrics"])
+    command = (*REPRODUCE, "--seeds", 1, "--records", "records")
+    with monkeypatch.context() as patch:
+        patch.setattr(records, "append_line", full)
+        code, _, err = run(*command)
+    assert code == 1
+    assert err.endswith("mini-lib: [Errno 28] No space left on device\n")
+    monkeypatch.setattr(TrainingStack, "step", None)  # nothing is trained again
+    assert run(*command)[1].endswith("1 run finished, 0 left\n")
+    assert on_record("records") == [1]
 
 
 def test_ray_may_have_an_address():
-    assert cli.with_ray_address(["reproduce", "all", "--ray"]) == ["reproduce", "all", "--ray", "local"]
-    assert cli.with_ray_address(["reproduce", "--ray", "all"]) == ["reproduce", "--ray", "local", "all"]
-    an_entry = "grid.rmts/corelnet/d3, m=95: new"
-    assert cli.with_ray_address(["--ray", an_entry]) == ["--ray", "local", an_entry]
-    assert cli.with_ray_address([]) == []
+    entry = "grid.rmts/corelnet/d3, m=95: new"
+    assert cli.with_ray_address(["--ray", entry, "--ray"]) == ["--ray", "local", entry, "--ray", "local"]
     for address in ("10.0.0.5:6379", "ray://head:10001", "auto"):
         words = ["reproduce", "--ray", address, "all"]
         assert cli.with_ray_address(words) == words
 
 
-@pytest.mark.parametrize(("text", "value"), [("30s", 30), ("9m", 540), ("2h", 7200), ("1.5h", 5400)])
-def test_budgets(text, value):
-    assert cli.read_budget(text) == value
+@pytest.mark.parametrize("text", ["soon", "-3s", "0s", "s", "9", "nanh", "1e400h", ""])
+def test_a_budget_has_a_number_and_a_unit(text):
+    with pytest.raises(ValueError, match="a budget is a number above 0 and s, m or h"):
+        cli.read_budget(text)
 
 
-@pytest.mark.parametrize(("budget", "end"), [("20s", 15), ("60s", 45), ("9m", 525), (None, None)])
-def test_a_budget_counts_from_the_start_and_leaves_time_to_stop(budget, end):
-    found = cli.deadline_of(budget, 1000.0)
-    assert found == (None if end is None else 1000.0 + end)
-
-
-def test_the_command_hands_on_when_it_began(monkeypatch, tmp_path):
+def test_a_budget_counts_from_the_start_and_leaves_time_to_stop(run, monkeypatch):
+    assert [cli.read_budget(text) for text in ("30s", "9m", "1.5h")] == [30, 540, 5400]
+    ends = [cli.deadline_of(budget, 1000.0) for budget in ("20s", "60s", "9m", None)]
+    assert ends == [1015.0, 1045.0, 1525.0, None]
     told = {}
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(launch, "launch", lambda jobs, **given: told.update(given) or (run for run in ()))
     monkeypatch.setattr(sys, "argv", ["mini-lib", *REPRODUCE, "--records", "records", "--budget", "9m"])
     with pytest.raises(SystemExit):
@@ -531,38 +422,6 @@ def test_the_command_hands_on_when_it_began(monkeypatch, tmp_path):
     with pytest.raises(SystemExit):
         __main__.main()
     assert 0 < time.time() + 525.0 - told["deadline"] < 60
-
-
-def test_a_budget_that_is_over_before_training_says_so(run, tmp_path):
-    code, out, _ = run(*LONG, "--records", tmp_path / "records", "--budget", "0.01s")
-    assert code == 0
-    over = r"the budget of 0\.01s was over before a training could begin \(starting alone took \d+ s\); give it more"
-    assert re.search(over, out)
-    assert "0 runs finished, 1 left" in out
-
-
-def saved_updates(folder):
-    return [torch.load(path)["update"] for path in folder.glob("*.pt")]
-
-
-@pytest.mark.slow
-def test_a_budget_stops_cleanly_and_the_run_goes_on_from_there(run, tmp_path):
-    where = ("--records", tmp_path / "records", "--checkpoints", tmp_path / "checkpoints")
-    for budget in ("8s", "24s", "72s"):  # how long a worker takes to start is the machine's to say
-        code, out, _ = run(*LONG, *where, "--budget", budget)
-        if "give it more" not in out:
-            break
-    assert code == 0
-    assert "0 runs finished, 1 left" in out
-    assert "stopped    esbn.table9/ESBN + TCN/m=0, seed 1 after" in out
-    assert list((tmp_path / "records").glob("*.jsonl")) == []
-    (updates,) = saved_updates(tmp_path / "checkpoints")
-    settings = paper_settings("same_different", 0, "esbn").to_dict()
-    whole = esbn.build(settings, 1)
-    stopped = launch.Job(esbn.build, settings, 1, whole.key)
-    assert plan.share_trained(tmp_path / "checkpoints", stopped) == updates / whole.updates
-    [one_more] = train([whole], checkpoints=tmp_path / "checkpoints", stop=lambda update: True)
-    assert one_more.updates == updates + 1 > 1
 
 
 # Interrupts are heard also where a shell that ignores them (of a background job, say) started the tests, and the
@@ -578,7 +437,7 @@ __main__.main()
 
 def gone(group):
     """Whether a process group has ended, within some seconds."""
-    for _ in range(50):
+    for _ in range(100):
         try:
             os.killpg(group, 0)
         except ProcessLookupError:
@@ -588,58 +447,25 @@ def gone(group):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("end", "send", "moment", "trained"),
-    [
-        # To the command and its workers, as a terminal and many a scheduler do; or to the command alone.
-        (signal.SIGINT, os.killpg, r"^0 of 1 runs: 0 updates", None),  # the worker may have begun by then
-        (signal.SIGINT, os.killpg, r"^0 of 1 runs: [1-9]\d* updates", True),
-        (signal.SIGTERM, os.killpg, r"^0 of 1 runs: [1-9]\d* updates", True),
-        (signal.SIGTERM, os.kill, r"^0 of 1 runs: [1-9]\d* updates", True),
-    ],
-)
-def test_an_interrupt_says_one_line_and_leaves_a_checkpoint_and_no_process(
-    end, send, moment, trained, tmp_path
-):
-    where = ("--records", tmp_path / "records", "--checkpoints", tmp_path / "checkpoints")
-    process = subprocess.Popen(
-        [sys.executable, "-c", HEARING, *map(str, (*LONG, *where))],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_says_one_line_and_leaves_a_checkpoint_and_no_process(end, tmp_path):
+    """Sent to the command and its worker, as a terminal and many a scheduler do."""
+    words = [sys.executable, "-c", HEARING, *LONG, "--records", "records"]
+    how = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "start_new_session": True}
+    process = subprocess.Popen(words, cwd=tmp_path, text=True, **how)
     with process.stderr as said:
-        assert any(re.search(moment, line) for line in said), "it did not come to this"
-        send(process.pid, end)
-        began = time.monotonic()
+        assert any(re.search(r"^0 of 1 runs: [1-9]\d* updates", line) for line in said)
+        os.killpg(process.pid, end)
         rest = [line.strip() for line in said if "0 of 1 runs" not in line]
         assert process.wait() == 130
-    assert time.monotonic() - began < 30, "nobody heard it"
     assert rest == [INTERRUPTED]
     assert gone(process.pid), "a worker lives on"
-    kept = [updates > 0 for updates in saved_updates(tmp_path / "checkpoints")]
-    assert kept == [True] or (not kept and not trained)
+    (checkpoint,) = (tmp_path / "records" / "checkpoints").glob("*.pt")
+    assert torch.load(checkpoint)["update"] > 0
+    assert not list((tmp_path / "records").glob("*.jsonl"))
 
 
-INTERRUPTED_IN_NUMPY = """
-import sys
-class Interrupt:
-    def find_spec(self, name, path=None, target=None):
-        if name == "numpy.linalg":
-            sys.meta_path.remove(self)  # an interrupt comes once
-            raise KeyboardInterrupt
-sys.meta_path.insert(0, Interrupt())
-sys.argv = ["mini-lib", "list"]
-from mini_lib.__main__ import main
-main()
-"""
-
-
-def test_an_interrupt_while_libraries_load_is_heard_and_says_the_same_line(monkeypatch, capsys):
-    said = subprocess.run([sys.executable, "-c", INTERRUPTED_IN_NUMPY], capture_output=True, text=True)
-    assert (said.returncode, said.stderr) == (130, f"{INTERRUPTED}\n")
-
+def test_an_interrupt_while_the_command_begins_says_the_same_line(monkeypatch, capsys):
     def interrupt(started):
         raise KeyboardInterrupt
 
@@ -650,34 +476,15 @@ def test_an_interrupt_while_libraries_load_is_heard_and_says_the_same_line(monke
     assert capsys.readouterr().err == f"{INTERRUPTED}\n"
 
 
-# ------------------------------------------------------------------------------------------ data, what is loaded
+# ------------------------------------------------------------------------------------------ data, weights
 
 
-def test_data_tells_damaged_files(run, monkeypatch, tmp_path):
-    (tmp_path / "scan").mkdir()
-    (tmp_path / "scan" / "tasks_test_simple.txt.gz").write_bytes(b"not gzip")
-    (tmp_path / "scan" / "tasks_train_simple.txt").write_bytes(b"of another language")
-    monkeypatch.setenv("MINI_LIB_DATA", str(tmp_path))
-    code, out, _ = run("data")
-    assert code == 1
-    assert str(tmp_path) in out
-    statuses = {line.split()[1]: line.split()[0] for line in out.splitlines()[1:]}
-    assert {"damaged", "differs"} <= set(statuses.values())
+def test_data_exits_with_1_where_a_file_is_damaged(run, monkeypatch):
+    for status, code in (("differs", 0), ("damaged", 1)):
+        monkeypatch.setattr(datasets, "verify", lambda status=status: [("scan/a", status, "why")])
+        assert run("data")[0] == code
 
 
-@pytest.mark.slow
-def test_training_loads_neither_widgets_nor_downloads_nor_another_paper():
-    """A bare GPU machine has torch and little else; what trains must import there."""
-    absent = ("pooch", "ipywidgets", "beartype", "IPython", "nbclient", "nbformat")
-    script = f"import sys; sys.modules.update(dict.fromkeys({absent!r}))\n"
-    script += "from mini_lib.reproduction import cells, cli, launch; cells.paper_module('scan')\n"
-    script += "print(*sorted(name for name in cells.PAPERS if f'mini_lib.{name}' in sys.modules))\n"
-    script += "[cells.paper_module(paper) for paper in cells.PAPERS]"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "scan\n"), done.stderr
-
-
-@pytest.mark.slow
 def test_weights_of_a_run_are_kept_and_the_run_is_put_on_record(small, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "tools")
     monkeypatch.chdir(tmp_path)

@@ -1,38 +1,22 @@
-"""Spreading runs over cores, and grouping them into stacks."""
+"""Trainings over cores and in stacks: what fails, dies or is stopped costs nothing that was done."""
 
-import builtins
-import io
 import os
 import signal
-import subprocess
-import sys
+import threading
 import time
 import weakref
-from contextlib import suppress
-from pathlib import Path
+from multiprocessing import Pipe
 
 import pytest
 import torch
 
-from mini_lib.esbn.runs import paper_settings
 from mini_lib.reproduction import launch as launching
 from mini_lib.reproduction.esbn.cells import build
-from mini_lib.reproduction.launch import Job, JobsFailed, default_workers, launch, stacks
-from mini_lib.settings import run_key
-from mini_lib.training import TrainingStack, train
+from mini_lib.reproduction.launch import JobsFailed, launch, stacks
+from mini_lib.training import Run, TrainingStack, train
+from reproduction.samples import job
 
 CPU = torch.device("cpu")
-SMALL = {"epochs": 3, "options": {"hidden": 32, "relation_size": 32}}
-
-
-def job(seed, make=build, **changes):
-    settings = paper_settings("same_different", 98, "rn", **SMALL | changes).to_dict()
-    return Job(make, settings, seed, run_key(settings, seed))
-
-
-def over_cores(jobs, folder, **how):
-    """Train in worker processes."""
-    return launch(jobs, device=CPU, checkpoints=folder, **{"workers": 1, "progress": False} | how)
 
 
 def in_stacks(jobs, folder, deadline=None):
@@ -41,192 +25,135 @@ def in_stacks(jobs, folder, deadline=None):
 
 
 def until_failure(runs, match):
-    """What comes before JobsFailed, whose message is checked: whether it finished, by seed."""
+    """What comes before JobsFailed, whose message is checked: the runs by their seed."""
     ended = {}
     with pytest.raises(JobsFailed, match=match):
-        ended.update((job.seed, run.finished) for job, run in runs)
+        ended.update((job.seed, run) for job, run in runs)
     return ended
+
+
+def broken(settings, seed):
+    raise AssertionError
+
+
+def stems(folder):
+    return sorted(path.stem for path in folder.iterdir())
 
 
 # ------------------------------------------------------------------------------------------ over cores
 
 
-@pytest.mark.parametrize(("quota", "cores"), [("200000 100000", 2), ("150000 100000", 2), ("max 100000", 64)])
-def test_a_container_with_a_quota_has_as_many_workers_as_it_allows(quota, cores, monkeypatch):
-    opened = builtins.open
-    files = {"/sys/fs/cgroup/cpu.max": quota}
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(64)), raising=False)
-    monkeypatch.setattr(os.path, "exists", lambda path: str(path) in files)
-    monkeypatch.setattr(
-        builtins, "open", lambda path, *how: io.StringIO(files[path]) if path in files else opened(path, *how)
-    )
-    assert default_workers() == cores
-
-
-def test_processes_that_are_bound_to_some_cores_have_a_worker_for_each(monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0}, raising=False)
-    assert default_workers() == 1
-
-
-@pytest.mark.slow
-def test_runs_over_two_cores_equal_those_trained_here_and_a_file_gets_lines(tmp_path, capfd):
-    jobs = [job(1), job(2), job(3)]
-    found = {j.seed: run for j, run in over_cores(jobs, tmp_path, workers=2, progress=True)}
-    first, line = capfd.readouterr().err.splitlines()
-    assert first.startswith("0 of 3 runs: 0 updates")
-    assert line.startswith("3 of 3 runs: 9 updates")
-    here = train([j.build(j.settings, j.seed) for j in jobs])
-    for seed, run in zip((1, 2, 3), here, strict=True):
-        assert found[seed].curve["loss"] == pytest.approx(run.curve["loss"], rel=1e-4)
-        assert found[seed].metrics == pytest.approx(run.metrics, rel=1e-3)
-    assert here[0].curve != here[1].curve
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_after_the_deadline_nothing_starts(tmp_path):
-    assert list(over_cores([job(1), job(2)], tmp_path, deadline=time.time() - 1)) == []
-
-
-@pytest.mark.slow
-def test_at_the_deadline_a_run_stops_with_a_checkpoint_and_what_waits_is_left_out(tmp_path):
-    jobs = [job(1, epochs=10**6), job(2)]
-    [(stopped, run)] = over_cores(jobs, tmp_path, deadline=time.time() + 8)
-    assert (stopped.seed, run.finished) == (1, False)
-    assert [path.stem for path in tmp_path.iterdir()] == [jobs[0].key]
-
-
-def end_process(settings, seed):
-    if seed < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return build(settings, seed)
-
-
-@pytest.mark.slow
-def test_a_worker_that_dies_is_told_in_two_lines_and_the_others_go_on(tmp_path):
-    jobs = [job(seed, end_process) for seed in (-1, 1, 2)]
-    ended = until_failure(
-        over_cores(jobs, tmp_path, workers=2),
-        r"^a worker process died, perhaps for want of memory; 1 of 3 runs are not done\.\nFinished runs are kept",
-    )
-    assert ended == {1: True, 2: True}
-    assert until_failure(over_cores(jobs, tmp_path), "died, .* 3 of 3 runs are not done") == {}
-
-
-@pytest.mark.slow
-def test_a_job_that_fails_is_named_and_the_others_are_done(tmp_path):
-    jobs = [job(1), job(2)]
-    (tmp_path / f"{jobs[0].key}.pt").write_bytes(b"damaged")
-    named = rf"(?s)1 of 2 runs failed:\n.*seed 1: .*{jobs[0].key}\.pt is damaged"
-    assert until_failure(over_cores(jobs, tmp_path), named) == {2: True}
-
-
-@pytest.mark.slow
-def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path):
-    jobs = [job(1), job(2)]
-    runs = over_cores(jobs, tmp_path)
-    assert [next(runs)[1].key, next(runs)[1].key] == [each.key for each in jobs]
-    runs.close()  # the caller failed to keep the second
-    assert [path.stem for path in tmp_path.iterdir()] == [jobs[1].key]
-
-
-def endless(settings, seed):
-    """A run that never ends, and says in a file when it is trained."""
-    run = build(settings | {"epochs": 10**6}, seed)
-    epoch = run.epoch
-
-    def begun(number):
-        Path(os.environ["BEGUN"], str(seed)).touch()
-        return epoch(number)
-
-    run.epoch = begun
-    return run
-
-
-COMMAND = """
-import signal, sys
-from reproduction.test_launch import endless, job, over_cores
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGTERM, signal.default_int_handler)
-try:
-    for _ in over_cores([job(seed, endless) for seed in range(4)], sys.argv[1], workers=2):
-        pass
-except KeyboardInterrupt:
-    sys.exit(130)
-"""
-
-
-def workers_of(parent):
-    """The living worker processes of a process; not its tracker of resources."""
-    listed = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return [int(each) for each in listed if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
-
-
-def alive(process):
-    state = Path(f"/proc/{process}/stat")
-    return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
-def wait_until(happened, seconds=120):
-    end = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    how = {"device": CPU, "checkpoints": tmp_path, "progress": False}
+    assert list(launch([job(1), job(2)], deadline=time.time() - 1, **how)) == []
 
 
 @pytest.fixture
-def command(tmp_path):
-    """The command, in a process group of its own, once its first worker is there."""
-    (tmp_path / "begun").mkdir()
-    environment = {
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "TQDM_DISABLE": "1",
-        "BEGUN": str(tmp_path / "begun"),
-    }
-    how = {"stderr": subprocess.PIPE, "start_new_session": True, "text": True}
-    words = [sys.executable, "-c", COMMAND, str(tmp_path / "checkpoints")]
-    with subprocess.Popen(words, env=os.environ | environment, **how) as process:
-        wait_until(lambda: workers_of(process.pid))
-        yield process
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+def worker(tmp_path, monkeypatch):
+    """A worker, in a thread of this process, and our end of its pipe; it is over when that is closed."""
+    handlers = {}
+    monkeypatch.setattr(launching.signal, "signal", handlers.__setitem__)
+    begun = []
+
+    def work(*jobs, deadline=None):
+        ours, theirs = Pipe()
+        for each in jobs:
+            ours.send(each)
+        thread = threading.Thread(target=launching._work, args=(theirs, tmp_path, deadline), daemon=True)
+        thread.start()
+        begun.append((thread, ours))
+        return thread, ours, handlers
+
+    yield work
+    for thread, ours in begun:
+        ours.close()
+        thread.join(30)
+
+
+def told(pipe):
+    """What a worker tells of a job, after the numbers of updates, and how many there were."""
+    updates = 0
+    while pipe.poll(30) and updates < 100:
+        if not isinstance(answer := pipe.recv(), int):
+            return answer, updates
+        updates += answer
+    raise AssertionError("it does not end")
+
+
+def test_a_worker_trains_job_after_job_and_tells_its_updates_and_what_failed(worker, tmp_path):
+    _, pipe, _ = worker(job(1))
+    run, updates = told(pipe)
+    assert (run.finished, run.updates, updates, stems(tmp_path)) == (True, 3, 3, [job(1).key])
+    pipe.send(job(7, broken))
+    assert told(pipe)[0].endswith("seed 7: AssertionError")
+    pipe.send(job(2))
+    assert told(pipe)[0].key == job(2).key
+
+
+def test_at_the_deadline_a_worker_stops_its_run_with_a_checkpoint(worker, tmp_path):
+    _, pipe, _ = worker(job(1, epochs=10**6), deadline=time.time() - 1)
+    run, _ = told(pipe)
+    assert (run.finished, run.updates) == (False, 1)
+    assert stems(tmp_path) == [run.key]
+
+
+@pytest.mark.parametrize("why", ["its parent is gone", "it is told to end"])
+def test_a_worker_ends_with_a_checkpoint_when(why, worker, tmp_path):
+    endless = job(1, epochs=10**6)
+    thread, pipe, handlers = worker(endless)
+    assert pipe.recv() >= 1
+    if why == "its parent is gone":
+        pipe.close()
+    else:
+        handlers[signal.SIGTERM](signal.SIGTERM, None)
+    thread.join(30)
+    assert not thread.is_alive()
+    assert stems(tmp_path) == [endless.key]
+
+
+def end_process(settings, seed):
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "whom"),
-    [
-        (signal.SIGINT, "all"),  # Ctrl-C
-        (signal.SIGTERM, "all"),  # a scheduler
-        (signal.SIGKILL, "parent"),
-    ],
-)
-def test_whatever_ends_the_command_no_worker_outlives_it_and_checkpoints_stay(
-    number, whom, tmp_path, command
-):
-    wait_until(lambda: len(list((tmp_path / "begun").iterdir())) == 2)
-    workers = workers_of(command.pid)
-    (os.killpg if whom == "all" else os.kill)(command.pid, number)
-    _, said = command.communicate(timeout=60)
-    assert (command.returncode, said) == (-9 if number == signal.SIGKILL else 130, "")
-    wait_until(lambda: not any(map(alive, workers)), 30)
-    assert [path.suffix for path in (tmp_path / "checkpoints").iterdir()] == [".pt", ".pt"]
-
-
-@pytest.mark.slow
-def test_an_interrupt_while_workers_load_ends_without_a_word(command):
-    os.killpg(command.pid, signal.SIGINT)
-    _, said = command.communicate(timeout=60)
-    assert (command.returncode, said) == (130, "")
+def test_runs_over_two_cores_equal_those_trained_here_whatever_becomes_of_other_runs(tmp_path, capfd):
+    jobs = [job(9, end_process), *(job(seed) for seed in (1, 2, 3, 4))]
+    (tmp_path / f"{jobs[2].key}.pt").write_bytes(b"damaged")
+    runs = launch(jobs, device=CPU, checkpoints=tmp_path, workers=2)
+    named = (
+        rf"(?s)^1 of 5 runs failed:\n.*seed 2: .*{jobs[2].key}\.pt is damaged.*\n"
+        r"a worker process died, perhaps for want of memory; 1 of 5 runs are not done\.\nFinished runs are kept"
+    )
+    ended = until_failure(runs, named)
+    assert sorted(ended) == [1, 3, 4]
+    for seed, run in ended.items():
+        (here,) = train([build(jobs[0].settings, seed)])
+        assert run.curve["loss"] == pytest.approx(here.curve["loss"], rel=1e-4)
+        assert run.metrics == pytest.approx(here.metrics, rel=1e-3)
+    assert stems(tmp_path) == [jobs[2].key]
+    first, *_, last = capfd.readouterr().err.splitlines()
+    assert first.startswith("0 of 5 runs: 0 updates")
+    assert last.startswith("3 of 5 runs: 9 updates")
 
 
 # ------------------------------------------------------------------------------------------ in stacks
 
 
-def test_neighbors_of_equal_shape_share_a_stack_and_the_order_stays():
-    jobs = [job(1), job(2), job(1, tcn=False), job(3)]
-    groups = [[j.key for j, _ in group] for group in stacks(jobs, [])]
-    assert groups == [[jobs[0].key, jobs[1].key], [jobs[2].key], [jobs[3].key]]
+def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path):
+    jobs = [job(1), job(2, tcn=False)]
+    runs = launching.forget_checkpoints(in_stacks(jobs, tmp_path), tmp_path)
+    next(runs)
+    assert stems(tmp_path) == [jobs[0].key]
+    next(runs)
+    runs.close()  # the caller failed to keep the second
+    assert stems(tmp_path) == [jobs[1].key]
+
+
+def test_neighbors_of_equal_shape_share_a_stack_that_is_not_too_large_and_the_order_stays(monkeypatch):
+    monkeypatch.setattr(launching, "STACK", 2)
+    jobs = [job(1), job(2), job(4), job(1, tcn=False), job(3)]
+    groups = [[each for each, _ in group] for group in stacks(jobs, [])]
+    assert groups == [jobs[:2], jobs[2:3], jobs[3:4], jobs[4:]]
 
 
 def test_different_constants_never_share_a_stack(monkeypatch):
@@ -244,78 +171,45 @@ def test_stacks_stop_at_the_deadline_and_resume_from_their_checkpoints(tmp_path,
     asked = iter([*[False] * 3, False, True])  # before each is built, before the first stack, after an update
     monkeypatch.setattr(launching, "past", lambda deadline: next(asked, True))
     halted = list(in_stacks(jobs, tmp_path, 0.0))
-    assert [run.finished for _, run in halted] == [False, False]
-    assert sorted(path.stem for path in tmp_path.glob("*.pt")) == sorted(j.key for j in jobs[:2])
+    assert [(run.finished, run.updates) for _, run in halted] == [(False, 1), (False, 1)]
+    assert stems(tmp_path) == sorted(j.key for j in jobs[:2])
     monkeypatch.undo()
     ended = list(in_stacks(jobs, tmp_path))
-    assert [j.key for j, run in ended if run.finished] == [j.key for j in jobs]
-    assert all(run.updates == 3 for _, run in ended)
+    assert [(j.key, run.finished, run.updates) for j, run in ended] == [(j.key, True, 3) for j in jobs]
+    pair = train([each.build(each.settings, each.seed) for each in jobs[:2]], stacked=True)
+    for (_, resumed), uninterrupted in zip(ended, pair, strict=False):
+        assert resumed.curve["loss"] == pytest.approx(uninterrupted.curve["loss"], rel=1e-4)
 
 
-def small_memory(holds: int, tried: list[int]):
-    """`train` on a device that runs out of memory with more than so many networks, at its first update."""
+def test_a_stack_that_does_not_fit_is_halved_and_its_networks_are_made_afresh(tmp_path, monkeypatch, capsys):
+    jobs, tried = [*(job(seed) for seed in range(1, 6)), job(6, tcn=False)], []
 
-    def limited(runs, **how):
+    def small_memory(runs, **how):
         tried.append(len(runs))
-        if len(runs) > holds:
+        if len(runs) > 2 or jobs[4].key in {each.key for each in runs}:
             for each in runs:  # by then a network holds weights of its stack
                 torch.nn.init.zeros_(next(each.model.parameters()))
             raise torch.OutOfMemoryError("CUDA out of memory")
         return train(runs, **how)
 
-    return limited
-
-
-@pytest.mark.slow
-def test_a_stack_that_does_not_fit_is_halved_and_its_networks_are_made_afresh(tmp_path, monkeypatch, capsys):
-    jobs, tried = [job(seed) for seed in range(1, 6)] + [job(1, tcn=False)], []
-    monkeypatch.setattr(launching, "train", small_memory(2, tried))
-    ended = list(in_stacks(jobs, tmp_path))
-    assert tried == [5, 2, 2, 1, 1]
-    assert [j.key for j, run in ended if run.finished] == [j.key for j in jobs]
+    monkeypatch.setattr(launching, "train", small_memory)
+    named = r"(?s)^1 of 6 runs failed:.*seed 5: out of memory on cpu"
+    ended = until_failure(in_stacks(jobs, tmp_path), named)
+    assert tried == [5, 2, 3, 1, 2, 1, 1, 1]
+    assert list(ended) == [1, 2, 3, 4, 6]
     assert "out of memory: 2 networks at a time" in capsys.readouterr().err
-    expected = train([jobs[0].build(jobs[0].settings, 1)])[0]
-    assert ended[0][1].curve["loss"][:1] == pytest.approx(expected.curve["loss"][:1], rel=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("limits", "holds", "count", "sizes"),
-    [
-        ({"WINDOW": 4}, 2, 8, [4, 2, 2, 2, 2]),  # later stacks of that shape are small at once
-        ({"STACK": 2}, 9, 3, [2, 1]),
-    ],
-)
-def test_no_stack_is_larger_than_the_most_that_fits(tmp_path, monkeypatch, limits, holds, count, sizes):
-    tried = []
-    for name, value in limits.items():
-        monkeypatch.setattr(launching, name, value)
-    monkeypatch.setattr(launching, "train", small_memory(holds, tried))
-    list(in_stacks([job(seed) for seed in range(1, count + 1)], tmp_path))
-    assert tried == sizes
-
-
-def test_a_network_too_large_for_the_memory_is_named_and_the_others_are_done(tmp_path, monkeypatch):
-    def full(runs, **how):
-        if any(each.key == job(2).key for each in runs):
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return train(runs, **how)
-
-    monkeypatch.setattr(launching, "train", full)
-    named = r"(?s)1 of 3 runs failed:.*seed 2: out of memory on cpu"
-    assert until_failure(in_stacks([job(1), job(2), job(3)], tmp_path), named) == {1: True, 3: True}
+    (alone,) = train([jobs[2].build(jobs[2].settings, 3)])
+    assert ended[3].curve["loss"] == pytest.approx(alone.curve["loss"], rel=1e-4)
 
 
 def test_all_of_a_stack_that_fails_are_named_and_the_other_stacks_are_done(tmp_path):
-    def broken(settings, seed):
-        raise AssertionError
-
     jobs = [job(1), job(2), job(7, broken), job(3, tcn=False)]
     (tmp_path / f"{jobs[0].key}.pt").write_bytes(b"damaged")
     named = (
         r"(?s)^3 of 4 runs failed:\n.*seed 7: AssertionError\n.*seed 1: .* is damaged.*seed 2: .* is damaged"
     )
-    assert until_failure(in_stacks(jobs, tmp_path), named) == {3: True}
+    ended = until_failure(in_stacks(jobs, tmp_path), named)
+    assert [(seed, run.finished) for seed, run in ended.items()] == [(3, True)]
 
 
 def test_what_a_failed_stack_held_is_free_again(monkeypatch):
@@ -338,6 +232,6 @@ def test_a_stack_whose_caller_stops_at_the_first_run_needs_no_update_again(tmp_p
     _, first = next(runs)
     runs.close()
     monkeypatch.setattr(TrainingStack, "step", None)
-    again = [run for _, run in in_stacks(jobs, tmp_path)]
+    again: list[Run] = [run for _, run in in_stacks(jobs, tmp_path)]
     assert [(run.finished, run.updates) for run in again] == [(True, 3), (True, 3)]
     assert again[0].metrics == first.metrics

@@ -58,7 +58,26 @@
   /** The linear layer `name` of a network: its weight and its bias. */
   const linear = (net, name, x) => affine(net[name + ".weight"].data, net[name + ".bias"].data, x);
 
+  /** A square kernel over an image [channels, side, side] at stride 2, with `pad` zeros on each side. */
+  function convolution(net, name, x, pad) {
+    const { shape: [outputs, inputs, n], data } = net[name + ".weight"], bias = net[name + ".bias"].data;
+    const side = Math.sqrt(x.length / inputs), out = Math.floor((side + 2 * pad - n) / 2) + 1, y = new Float32Array(outputs * out * out);
+    for (let o = 0; o < outputs; o++) for (let r = 0; r < out; r++) for (let c = 0; c < out; c++) {
+      let s = bias[o];
+      for (let i = 0; i < inputs; i++) for (let a = Math.max(0, pad - 2 * r); a < n && 2 * r + a - pad < side; a++) {
+        const row = (i * side + 2 * r + a - pad) * side - pad + 2 * c, kernel = ((o * inputs + i) * n + a) * n;
+        for (let b = Math.max(0, pad - 2 * c); b < n && 2 * c + b - pad < side; b++) s += data[kernel + b] * x[row + b];
+      }
+      y[(o * out + r) * out + c] = s;
+    }
+    return y;
+  }
+
+  /** The whole numbers from one to before another. */
+  const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
+
   const sigmoid = (v) => 1 / (1 + Math.exp(-v));
+  const softplus = (v) => Math.max(v, 0) + Math.log1p(Math.exp(-Math.abs(v)));
   const relu = (x) => x.map((v) => Math.max(0, v));
   const add = (a, b) => a.map((v, i) => v + b[i]);
   const sum = (values) => values.reduce((total, v) => total + v, 0);
@@ -117,6 +136,6 @@
   }
 
   window.Arithmetic = {
-    unpack, affine, linear, sigmoid, relu, add, sum, dot, argmax, softmax, mix, join, rows, lstm, uniform,
+    unpack, affine, linear, convolution, range, sigmoid, softplus, relu, add, sum, dot, argmax, softmax, mix, join, rows, lstm, uniform,
   };
 })();

@@ -3,29 +3,12 @@
    g the gate, w the weights, c the confidences, M_k the keys in memory. Its values M_v are the z_t themselves. */
 (function () {
   "use strict";
-  const { affine, linear, sigmoid, relu, add, dot, softmax, mix, join, lstm } = Arithmetic;
+  const { affine, linear, convolution, sigmoid, relu, add, dot, softmax, mix, join, lstm } = Arithmetic;
   const SIDE = 32, ROW = 3, ASKED = 5, EPSILON = 1e-8; // ASKED: the step of the first choice
-
-  /** A convolution of 4x4 with stride 2 over an image with a border of one zero, then a ReLU: half as many pixels a side. */
-  function convolve(net, name, image, side) {
-    const { shape: [outputs, channels], data: W } = net[name + ".weight"], b = net[name + ".bias"].data, half = side / 2;
-    const y = new Float32Array(outputs * half * half);
-    for (let at = 0; at < y.length; at++) {
-      const o = Math.floor(at / (half * half)), row = Math.floor(at / half) % half, column = at % half;
-      let s = b[o];
-      for (let i = 0; i < 4; i++) for (let j = 0; j < 4; j++) {
-        const v = 2 * row + i - 1, u = 2 * column + j - 1;
-        if (v < 0 || v >= side || u < 0 || u >= side) continue;
-        for (let k = 0; k < channels; k++) s += W[((o * channels + k) * 4 + i) * 4 + j] * image[(k * side + v) * side + u];
-      }
-      y[at] = Math.max(0, s);
-    }
-    return y;
-  }
 
   /** The encoder f_e: an image of 32x32 numbers, 1 for white and 0 for ink, becomes 128. */
   function encode(net, image) {
-    const features = ["conv1", "conv2", "conv3"].reduce((x, name, i) => convolve(net, "encoder." + name, x, SIDE >> i), image);
+    const features = ["conv1", "conv2", "conv3"].reduce((x, name) => relu(convolution(net, "encoder." + name, x, 1)), image);
     return relu(linear(net, "encoder.fc2", relu(linear(net, "encoder.fc1", features))));
   }
 
@@ -108,17 +91,10 @@
     return all;
   }
 
-  /** The right choice of a problem, from 0, as {answer}; {error}, a sentence, where there is none. */
+  /** The right choice of a problem, from 0: the picture of row 1 that row 2 lacks. */
   function solve(ids) {
-    const left = ids.slice(0, ROW), choices = ids.slice(ASKED);
-    for (const id of ids.slice(ROW, ASKED)) {
-      if (!left.includes(id)) return { error: "Row 2 shows an object that row 1 does not hold so often, so no choice is right." };
-      left.splice(left.indexOf(id), 1);
-    }
-    const places = choices.flatMap((id, i) => (id === left[0] ? [i] : []));
-    if (!places.length) return { error: "The missing object is not among the choices, so none is right." };
-    if (places.length > 1) return { error: "The missing object stands among the choices more than once." };
-    return { answer: places[0] };
+    const row2 = ids.slice(ROW, ASKED);
+    return ids.slice(ASKED).indexOf(ids.slice(0, ROW).find((id) => !row2.includes(id)));
   }
 
   window.ESBN = { SIDE, ROW, ASKED, encode, normalise, run, baseline, project, draw, shuffle, solve };

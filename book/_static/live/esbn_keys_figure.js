@@ -48,7 +48,7 @@
     /** Memory holds these keys from now on. */
     function edit(keys) {
       held = keys;
-      const changed = lab.esbn(ids, editing(held)), before = softmax(lab.esbn(ids).logits), after = softmax(changed.logits), { answer } = ESBN.solve(ids);
+      const changed = lab.esbn(ids, editing(held)), before = softmax(lab.esbn(ids).logits), after = softmax(changed.logits), answer = ESBN.solve(ids);
       const memory = changed.steps[ASKED].M_k, lines = [{ name: "as written", chances: before }];
       [...entries.children].forEach((each, i) => {
         each.querySelector("span").replaceChildren(strip(memory[i]));
@@ -77,7 +77,7 @@
       for (let i = 1; i <= MANY; i++) {
         if (i % 4 === 0) await new Promise((resolve) => setTimeout(resolve));
         const asked = album.problem(ASKED_FROM + i);
-        count += argmax(lab.esbn(asked, editing(keys)).logits) === ESBN.solve(asked).answer;
+        count += argmax(lab.esbn(asked, editing(keys)).logits) === ESBN.solve(asked);
       }
       right.set(named(keys), count);
       busy = false;
@@ -91,6 +91,6 @@
     pose();
   }
 
-  window.ESBNKeys = { PRESETS, editing };
-  figure("esbn_keys", start, "esbn_pictures", "esbn");
+  window.ESBNKeys = { editing };
+  figure("esbn_keys", start, ["esbn_pictures", "esbn"]);
 })();

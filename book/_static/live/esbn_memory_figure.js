@@ -2,10 +2,9 @@
 (function () {
   "use strict";
   const { element, slider, set, button, status, scroller, figure } = Live;
-  const { argmax, softmax } = Arithmetic;
+  const { argmax, range, softmax } = Arithmetic;
   const { STEPS, percent, bar, shown, place, strip } = ESBN;
   const FIRST = 100; // number of the first problem: the chapter's; the others are drawn
-  const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
   const QUESTION = "Which choice completes row 2? Choose, or step through the network.";
 
   function start(box, parcel, weights) {
@@ -59,7 +58,7 @@
 
     /** The answer of the network, once it may be seen. */
     function answer() {
-      const chances = softmax(trace.logits), right = ESBN.solve(ids).answer, its = argmax(chances);
+      const chances = softmax(trace.logits), right = ESBN.solve(ids), its = argmax(chances);
       board.tell(open ? [{ name: "ESBN", chances }] : []);
       if (!open) told.textContent = QUESTION;
       else told.textContent = `${chosen === null ? "" : `You chose ${chosen + 1}. `}The ESBN chooses ${its + 1}. Correct: ${right + 1}.`;
@@ -121,5 +120,5 @@
     }).observe(box);
   }
 
-  figure("esbn_memory", start, "esbn_pictures", "esbn");
+  figure("esbn_memory", start, ["esbn_pictures", "esbn"]);
 })();

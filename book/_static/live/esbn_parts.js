@@ -47,7 +47,7 @@
   /** A problem as a table: {table, cells, tell}. With `press(i)` the choices are buttons; `tell(lines)` puts lines of four probabilities
       below the choices, each {name, chances}, and marks the right one. */
   function board({ pictures }, ids, press) {
-    const { answer } = ESBN.solve(ids), picture = (t) => shown(pictures[ids[t]], press && t >= ASKED ? null : pictures[ids[t]].name);
+    const answer = ESBN.solve(ids), picture = (t) => shown(pictures[ids[t]], press && t >= ASKED ? null : pictures[ids[t]].name);
     const cells = ids.map((id, t) => element("td", { title: pictures[id].name },
       !press || t < ASKED ? picture(t) : Live.button(picture(t), () => press(t - ASKED), { "aria-label": `choice ${t - ASKED + 1}: ${pictures[id].name}` })));
     const line = (name, ...more) => element("tr", {}, element("th", { scope: "row" }, name), more.flat()), body = element("tbody");

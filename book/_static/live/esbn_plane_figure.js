@@ -1,12 +1,11 @@
 /* The keys of a problem in the plane of their two principal components, to be moved: <div data-live="esbn_plane">. */
 (function () {
   "use strict";
-  const { element, choice, button, status, network, figure } = Live;
-  const { add, argmax, rows, softmax } = Arithmetic;
+  const { element, choice, button, status, network, draggable, under, figure } = Live;
+  const { add, argmax, range, rows, softmax } = Arithmetic;
   const { ROW, ASKED, STEPS, place } = ESBN;
   const FIRST = 300; // number of the problem before the first
   const WIDTH = 340, HEIGHT = 260, MARGIN = 16, APART = 22; // APART: between numbers, and from them to keys
-  const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
   const GROUPS = { "the rows": range(0, ASKED), "row 1": range(0, ROW) };
   const ROLES = [
     { name: "first", title: "row 1", shape: (r) => `m${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0z` },
@@ -46,7 +45,7 @@
       const chances = softmax(trace.logits), now = argmax(chances), before = argmax(lab.esbn(ids).logits), moved = Object.keys(moves).map((t) => Number(t) + 1);
       const named = `${moved.length > 1 ? "keys" : "key"} ${[moved.slice(0, -1).join(", "), ...moved.slice(-1)].filter(Boolean).join(" and ")}`;
       board.tell([{ name: "ESBN", chances }]);
-      told.textContent = `${moved.length ? `Moved: ${named}. ` : ""}The ESBN chooses ${now + 1}${now === before ? "" : `, and ${before + 1} with its own keys`}. Correct: ${ESBN.solve(ids).answer + 1}.`;
+      told.textContent = `${moved.length ? `Moved: ${named}. ` : ""}The ESBN chooses ${now + 1}${now === before ? "" : `, and ${before + 1} with its own keys`}. Correct: ${ESBN.solve(ids) + 1}.`;
       place_points();
     }
 
@@ -111,12 +110,6 @@
       ask();
     }
 
-    /** A place on the screen as [x, y] of the plane. */
-    function under(event) {
-      const { left, top, width, height } = svg.getBoundingClientRect();
-      return back_to_plane([((event.clientX - left) / width) * WIDTH, ((event.clientY - top) / height) * HEIGHT]);
-    }
-
     /** A place in the drawing as [x, y] of the plane. */
     function back_to_plane([u, v]) {
       const parts = [(u - MARGIN) / (WIDTH - 2 * MARGIN), (HEIGHT - MARGIN - v) / (HEIGHT - 2 * MARGIN)];
@@ -125,16 +118,13 @@
 
     const apart = (one, other) => one.map((v, i) => v - other[i]);
     own.forEach((mark, t) => {
-      let grip = null; // from the pointer to the point
-      mark.addEventListener("pointerdown", (event) => {
-        grip = apart(back_to_plane(spread()[t]), under(event));
-        mark.setPointerCapture(event.pointerId);
-      });
-      mark.addEventListener("pointermove", (event) => { if (grip) shift(t, apart(under(event).map((v, i) => v + grip[i]), point(t))); });
-      for (const end of ["pointerup", "pointercancel"]) mark.addEventListener(end, () => {
+      const at = (event) => back_to_plane(under(svg, event));
+      draggable(mark, (event) => {
+        const grip = apart(back_to_plane(spread()[t]), at(event)); // from the pointer to the point
+        return (later) => shift(t, apart(at(later).map((v, i) => v + grip[i]), point(t)));
+      }, () => {
         const spots = spread(), met = steps.find((s) => s !== t && Math.hypot(...apart(spots[s], spots[t])) < APART / 2);
-        if (grip && moves[t] && met !== undefined) shift(t, apart(point(met), point(t))); // dropped on a number: onto its key
-        grip = null;
+        if (moves[t] && met !== undefined) shift(t, apart(point(met), point(t))); // dropped on a number: onto its key
       });
       mark.addEventListener("keydown", (event) => {
         const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
@@ -165,5 +155,5 @@
   }
 
   window.ESBNPlane = { editing };
-  figure("esbn_plane", start, "esbn_pictures", "esbn");
+  figure("esbn_plane", start, ["esbn_pictures", "esbn"]);
 })();

@@ -1,7 +1,7 @@
 /* A training problem whose choices change places, and what two networks choose then: <div data-live="esbn_shuffle">. */
 (function () {
   "use strict";
-  const { element, button, status, figure } = Live;
+  const { element, button, status, draggable, figure } = Live;
   const { argmax } = Arithmetic;
   const { ASKED, shown } = ESBN;
   const NETWORKS = { esbn: "ESBN", lstm: "LSTM" };
@@ -17,7 +17,7 @@
     let n = FIRST, problem, order, held, tried; // `order`: which choice of training each place holds
 
     const ids = (places) => [...problem.slice(0, ASKED), ...places.map((i) => problem[ASKED + i])];
-    const answer = (places) => places.indexOf(ESBN.solve(problem).answer);
+    const answer = (places) => places.indexOf(ESBN.solve(problem));
 
     /** What the networks choose when the choices are in this order. */
     function ask(places) {
@@ -56,7 +56,7 @@
 
     /** A choice can be dragged onto another, moved by arrow keys, or pressed. */
     function handle(i) {
-      let from = null, moved = false; // where a pointer went down, and whether it dragged
+      let moved = false; // whether a pointer dragged it
       const made = button(shown(album.pictures[ids(order)[ASKED + i]]), () => { if (!moved) press(i); moved = false; }, {
         class: i === answer(order) ? "game-right" : null, "aria-pressed": "false",
         "aria-label": `choice ${i + 1}: ${album.pictures[ids(order)[ASKED + i]].name}`,
@@ -65,24 +65,19 @@
         const j = i + ({ ArrowLeft: -1, ArrowRight: 1 }[key] ?? NaN);
         if (j in TRAINED) swap(i, j);
       });
-      made.addEventListener("pointerdown", ({ button: which, clientX, pointerId }) => {
-        if (which) return;
-        [from, moved] = [clientX, false];
-        made.setPointerCapture(pointerId);
-      });
-      made.addEventListener("pointermove", ({ clientX }) => {
-        if (from === null || (!moved && Math.abs(clientX - from) < FAR)) return;
-        moved = true;
-        made.style.translate = `${clientX - from}px`;
-      });
-      made.addEventListener("pointerup", ({ clientX }) => {
-        if (from === null) return;
+      draggable(made, ({ clientX: from }) => {
+        moved = false;
+        return ({ clientX }) => {
+          moved ||= Math.abs(clientX - from) >= FAR;
+          if (moved) made.style.translate = `${clientX - from}px`;
+        };
+      }, ({ type, clientX }) => {
         const centers = [...choices.children].map((each) => { const { left, width } = each.getBoundingClientRect(); return Math.abs(clientX - left - width / 2); });
         const j = centers.indexOf(Math.min(...centers));
-        [from, made.style.translate] = [null, ""];
+        made.style.translate = "";
+        moved &&= type === "pointerup";
         if (moved && j !== i) swap(i, j);
       });
-      made.addEventListener("pointercancel", () => { [from, moved, made.style.translate] = [null, false, ""]; });
       return made;
     }
 
@@ -99,13 +94,13 @@
 
     /** A mark for each order that was tried: right, the place that was right in training, or another place. */
     function marks(all, name) {
-      const old = ESBN.solve(problem).answer, mark = (each) => (each[name] === each.answer ? "●" : each[name] === old ? "◐" : "○");
+      const old = ESBN.solve(problem), mark = (each) => (each[name] === each.answer ? "●" : each[name] === old ? "◐" : "○");
       return all.map(mark).sort((a, b) => "●◐○".indexOf(a) - "●◐○".indexOf(b)).join("\u200B");
     }
 
     /** What the networks chose, in sentences. */
     function tell(chosen) {
-      const trained = order.join() === TRAINED.join(), old = ESBN.solve(problem).answer;
+      const trained = order.join() === TRAINED.join(), old = ESBN.solve(problem);
       const [esbn, lstm] = Object.keys(NETWORKS).map((name) => chosen[name] === chosen.answer);
       if (esbn && lstm) return trained ? "The order of training. Both networks are right." : "Another order, and both networks are right.";
       const where = !lstm && chosen.lstm === old ? ` In training, place ${old + 1} was right.` : "";
@@ -126,5 +121,5 @@
     pose();
   }
 
-  figure("esbn_shuffle", start, "esbn_pictures", "esbn", "esbn_lstm");
+  figure("esbn_shuffle", start, ["esbn_pictures", "esbn", "esbn_lstm"]);
 })();

@@ -1,7 +1,7 @@
 /* The four tasks, solved from pictures or from a table of which pictures are equal: <div data-live="esbn_tasks">. */
 (function () {
   "use strict";
-  const { element, button, status, scroller, figure } = Live;
+  const { element, tick, button, status, scroller, figure } = Live;
   const { uniform } = Arithmetic;
   const { ROW, ASKED, shown, option, byKeys, shuffle } = ESBN;
   const RULES = [[0, 0, 0], [0, 1, 0], [0, 1, 1]]; // AAA, ABA, ABB
@@ -33,7 +33,7 @@
       title: "distribution-of-three", groups: FOUR, asks: "Row 2 shows the objects of row 1 in some order. Which one is missing?",
       draw(random, pool) {
         const ids = ESBN.draw(random, pool);
-        return { ids, ...ESBN.solve(ids) };
+        return { ids, answer: ESBN.solve(ids) };
       },
       why: (n) => `The object of choice ${n} is in row 1, but not yet in row 2.`,
     },
@@ -74,8 +74,8 @@
   function start(box, parcel) {
     const album = ESBN.album(parcel), pool = [...album.pictures.keys()], numbers = {}, score = { pictures: [], table: [] };
     const board = element("div"), choices = element("div", { role: "group", tabindex: -1 }), grid = scroller("Which pictures are equal"), told = status();
-    const tally = element("p", { class: "live-note" }), tick = element("input", { type: "checkbox", onchange: draw });
-    let name = "distribution_of_three", task, ids, answer, chosen;
+    const tally = element("p", { class: "live-note" });
+    let covering = false, name = "distribution_of_three", task, ids, answer, chosen;
 
     /** The next problem of a task. */
     function pose(next, focus = true) {
@@ -90,12 +90,12 @@
     function choose(i) {
       if (chosen !== null || i >= choices.children.length) return;
       chosen = i;
-      score[tick.checked ? "table" : "pictures"].push(i === answer);
+      score[covering ? "table" : "pictures"].push(i === answer);
       draw();
       further.focus({ preventScroll: true });
     }
 
-    const covered = () => tick.checked && chosen === null; // an answer uncovers the pictures
+    const covered = () => covering && chosen === null; // an answer uncovers the pictures
     const tile = (t) => (covered() ? element("span", { class: "live-blank" }) : shown(album.pictures[ids[t]], album.pictures[ids[t]].name));
     const spoken = (places) => (covered() ? "hidden" : places.map((t) => album.pictures[ids[t]].name).join(" and "));
 
@@ -110,7 +110,7 @@
       choices.replaceChildren(...offered.map((at, i) => option(i, words ? words[i] : spoken(at), words ? words[i] : at.map(tile), () => choose(i),
         { right: open && i === answer, chosen: chosen === i, closed: open }, chosen === i ? element("span", { class: "game-by game-you" }, `You ${i === answer ? "✓" : "✗"}`) : null)));
       choices.setAttribute("aria-label", `Choices. Keys 1 to ${offered.length} choose.`);
-      grid.hidden = !tick.checked;
+      grid.hidden = !covering;
       grid.replaceChildren(table(ids, task.groups, open ? offered[answer] : []));
       told.textContent = open ? `${chosen === answer ? "Right" : "Wrong"}. ${task.why(answer + 1, ids)}` : task.asks;
       tally.textContent = Object.entries(score).flatMap(([from, all]) => (all.length ? [`From ${from === "table" ? "the table" : from}: ${all.filter(Boolean).length} of ${all.length} right.`] : [])).join(" ")
@@ -121,10 +121,10 @@
     const further = button("Next problem", () => pose(name), { class: "game-next" });
     byKeys(box, choose, () => { if (chosen !== null) pose(name); });
     box.append(element("div", { class: "live-examples" }, tasks), told, element("div", { class: "live-solve" }, element("div", {}, board, choices), grid),
-      element("div", { class: "live-controls" }, further, element("label", { class: "live-tick" }, tick, "see what is equal"), tally));
+      element("div", { class: "live-controls" }, further, tick("see what is equal", (on) => { covering = on; draw(); }), tally));
     pose(name, false);
   }
 
   window.ESBNTasks = { TASKS };
-  figure("esbn_tasks", start, "esbn_pictures");
+  figure("esbn_tasks", start, ["esbn_pictures"]);
 })();

@@ -2,9 +2,7 @@
    is its places and its value; z_i is the answer to query i. */
 (function () {
   "use strict";
-  const { linear, add } = Arithmetic;
-
-  const softplus = (v) => (v > 20 ? v : Math.log1p(Math.exp(v)));
+  const { linear, add, sum, range, softplus } = Arithmetic;
 
   /** tanh's approximation of GELU. */
   const gelu = (x) => x.map((v) => 0.5 * v * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (v + 0.044715 * v * v * v))));
@@ -12,7 +10,7 @@
   /** The layer normalisation `name` of a network. */
   function norm(net, name, x) {
     const gain = net[name + ".weight"].data, shift = net[name + ".bias"].data;
-    const mean = x.reduce((s, v) => s + v, 0) / x.length, variance = x.reduce((s, v) => s + (v - mean) ** 2, 0) / x.length;
+    const mean = sum(x) / x.length, variance = sum(x.map((v) => (v - mean) ** 2)) / x.length;
     const size = 1 / Math.sqrt(variance + 1e-5);
     return x.map((v, i) => (v - mean) * size * gain[i] + shift[i]);
   }
@@ -40,19 +38,18 @@
     return (d) => (known[d] ??= softplus(-a) - softplus(d / b - a));
   }
 
-  const upTo = (n) => Array.from({ length: n }, (_, i) => i + 1);
   const empty = ({ layers }) => ({ places: [], layers: Array.from({ length: layers }, () => ({ k: [], v: [] })) });
 
   /** Take in observation j: what each layer keeps of its tokens joins `kept`. */
   function observe(model, kept, y, j) {
-    const places = model.relational ? upTo(j - 1).map((i) => [i, j]) : [[j]];
+    const places = model.relational ? range(1, j).map((i) => [i, j]) : [[j]];
     const values = model.relational ? places.map(([i]) => y[j - 1] - y[i - 1]) : [y[j - 1]];
     pass(model, kept, places, values, true);
   }
 
   /** The answers to the queries about place `following`; nothing of a query is kept. `seen`: see `attentionTo`. */
   function ask(model, kept, following, seen) {
-    const places = model.relational ? upTo(following).map((i) => [i, following]) : [[following]];
+    const places = model.relational ? range(1, following + 1).map((i) => [i, following]) : [[following]];
     return pass(model, kept, places, places.map(() => 0), false, seen);
   }
 
@@ -119,9 +116,9 @@
 
   /** Median (the mean of the two middle ones of an even number) and sample standard deviation. */
   function summarise(estimates) {
-    const n = estimates.length, sorted = [...estimates].sort((a, b) => a - b), mean = sorted.reduce((s, v) => s + v, 0) / n;
+    const n = estimates.length, sorted = [...estimates].sort((a, b) => a - b), mean = sum(sorted) / n;
     const point = (sorted[(n - 1) >> 1] + sorted[n >> 1]) / 2;
-    return { point, spread: n > 1 ? Math.sqrt(sorted.reduce((s, v) => s + (v - mean) ** 2, 0) / (n - 1)) : 0, estimates };
+    return { point, spread: n > 1 ? Math.sqrt(sum(sorted.map((v) => (v - mean) ** 2)) / (n - 1)) : 0, estimates };
   }
 
   /** Step by step: each prediction becomes an observation. A step is {point, spread, estimates}; between them it yields

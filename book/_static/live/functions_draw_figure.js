@@ -50,7 +50,7 @@
       changed: () => drawing.draw(),
       lines: () => (now.answers ? names.map((name) => [named(name), now.answers[name], name]) : [["", drawing.values, "you"]]),
     });
-    const work = worker(() => drawing.draw());
+    const work = worker(box, () => drawing.draw());
 
     function deal() {
       now.at = (now.at + 1) % problems.length;
@@ -63,7 +63,6 @@
     /** The truth, and everybody's continuation of the twelve points. */
     function reveal() {
       drawing.locked = show.disabled = again.disabled = true;
-      box.setAttribute("aria-busy", "true");
       work(function* () {
         const y = seen(), one_d = yield* slide(model, y, steps), truth = tail();
         now.answers = { you: drawing.values, ols: fittedLine(y, steps), ar: twoWeights(y, steps), one_d };
@@ -71,7 +70,6 @@
         wins[names.reduce((best, name) => (now.errors[name] < now.errors[best] ? name : best))] += 1;
         drawing.use(drawing.values, problems[now.at].truth);
         tell();
-        box.removeAttribute("aria-busy");
         again.disabled = false;
         again.focus({ preventScroll: true });
       });
@@ -98,5 +96,5 @@
   }
 
   window.Continuation = { fittedLine, twoWeights, slide };
-  figure("functions_draw", start, "functions");
+  figure("functions_draw", start, ["functions"]);
 })();

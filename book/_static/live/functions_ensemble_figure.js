@@ -27,11 +27,10 @@
       return [element("path", { class: `live-band${late}`, d: `${path(N + 1, edge(2))}${back}Z` }), ...drawing.values.map(line)];
     }
 
-    const work = worker(() => drawing.draw());
+    const work = worker(box, () => drawing.draw());
 
     function ask() {
       now.late = true;
-      box.setAttribute("aria-busy", "true");
       work(function* () {
         now.answer = yield* steady(model, drawing.values, steps);
         now.late = false;
@@ -47,7 +46,6 @@
       const wrong = off > TIMES * spread ? ": the estimates agree, and they are wrong" : "";
       const verdict = truth ? `Over all ten steps the error is ${shown(off)}, ${(off / spread).toFixed(1)} times the spread${wrong}.` : "Nobody knows how your curve goes on.";
       says.textContent = `Spread is the standard deviation of the estimates: ${shown(first.spread)} for the next point, ${shown(last.spread)} ten steps on. ${verdict}`;
-      box.removeAttribute("aria-busy");
     }
 
     /** The estimates of the point that a reader's pointer or focus is on. */
@@ -65,5 +63,5 @@
     drawing.use(ready.sine.y, ready.sine.truth);
   }
 
-  figure("functions_ensemble", start, "functions");
+  figure("functions_ensemble", start, ["functions"]);
 })();

@@ -1,7 +1,7 @@
 /* A plain and a relational network continue a curve; lift it, and see who moves with it: <div data-live="functions_lift">. */
 (function () {
   "use strict";
-  const { element, slider, button, status, network, set, figure } = Live;
+  const { element, slider, tick, button, status, network, set, figure } = Live;
   const { plot, curves, worker, steady, more, presets, shown } = CurvePlot;
   const TITLES = { one_d: "plain", relational: "relational", one_d_window: "plain, window", relational_window: "relational, window" };
 
@@ -44,13 +44,12 @@
       return known.get(key);
     }
 
-    const work = worker(() => drawing.draw());
+    const work = worker(box, () => drawing.draw());
 
     /** Ask the networks about the curve as it is, and about the curve as it was before it was lifted. */
     function ask() {
       now.done = false;
       Object.values(now.results).forEach((each) => { each.late = true; });
-      box.setAttribute("aria-busy", "true");
       work(function* () {
         for (const name of now.wanted) {
           const after = yield* answer(name, drawing.values), before = now.lift ? yield* answer(name, now.base) : after;
@@ -90,23 +89,22 @@
         : `Ten steps on: ${all.map(([name, { after }]) => `${TITLES[name]} ${end(after)}`).join(", ")}. Now lift the curve.`;
       numbers.replaceChildren(...all.map(([name, each]) => element("tr", { "data-row": name }, element("th", { scope: "row" }, TITLES[name]),
         each.after.map((v) => element("td", {}, shown(v))))));
-      box.removeAttribute("aria-busy");
     }
 
     const control = slider("Lift", { min: -5, max: 5, step: 0.1, value: 0, shown }, lift);
-    const fresh = element("input", { type: "checkbox", onchange: () => { now.models = fresh.checked ? (random ??= made(untrained)) : trained; ask(); } });
-    const windows = element("input", { type: "checkbox", onchange: () => { now.wanted = Object.keys(TITLES).slice(0, windows.checked ? 4 : 2); ask(); } });
+    const fresh = (on) => { now.models = on ? (random ??= made(untrained)) : trained; ask(); };
+    const windows = (on) => { now.wanted = Object.keys(TITLES).slice(0, on ? 4 : 2); ask(); };
     const head = element("tr", {}, element("th", { scope: "col" }, "network"), ...Array.from({ length: steps }, (_, i) => element("th", { scope: "col" }, `+${i + 1}`)));
     const table = element("table", { class: "live-numbers" }, element("thead", {}, head), numbers);
     box.append(
       element("div", { class: "live-controls" }, button("Lift by 5", () => set(control, 5)), presets(ready, ["step", "line", "sine"], use),
-        element("label", { class: "live-tick" }, fresh, "untrained networks (random weights)")),
+        tick("untrained networks (random weights)", fresh)),
       element("div", { class: "live-controls" }, control), drawing.all,
       element("p", { class: "live-note" }, "Dashed: how the curve goes on without noise. Dotted: what the networks predicted before the lift."), says,
       more(facts, drawing, element("div", { class: "live-controls" }, presets(ready, ["smooth", "parabola"], use),
-        element("label", { class: "live-tick" }, windows, "also the two networks with a window")), Live.scroller("The next values", table)));
+        tick("also the two networks with a window", windows)), Live.scroller("The next values", table)));
     use(ready.line);
   }
 
-  figure("functions_lift", start, "functions");
+  figure("functions_lift", start, ["functions"]);
 })();

@@ -1,15 +1,12 @@
 /* A curve whose points a reader moves or draws, and how networks continue it: what the figures of function extrapolation share. */
 (function () {
   "use strict";
-  const { element, labelled, button } = Live;
+  const { element, labelled, field, form, button, draggable, decimals: shown } = Live;
   const { CURVES, goOn } = Extrapolation;
   const MOST = 16, SLICE = 12, USUAL = [-2.5, 2.5];  // points; ms of work at a time; from where to where a drawing reaches
 
-  const places = (from, count) => Array.from({ length: count }, (_, i) => from + i);
+  const { range: places } = Arithmetic;
   const set = (made, attributes) => { for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value); };
-
-  /** A number as a reader likes it. */
-  const shown = (v) => v.toFixed(2).replace(/^-(0\.00)$/, "$1").replace("-", "−");
 
   /** 1, 2 or 5 times a power of ten, the next one above. */
   function round(v) {
@@ -28,7 +25,7 @@
 
   /** Ready curves by name: {title, y, truth}, truth for the steps to come as well. */
   function curves({ smooth, observed, steps }) {
-    const made = ([name, { title, f }]) => [name, { title, y: places(1, observed).map(f), truth: places(1, observed + steps).map(f) }];
+    const made = ([name, { title, f }]) => [name, { title, y: places(1, observed + 1).map(f), truth: places(1, observed + steps + 1).map(f) }];
     const own = { title: "a random smooth curve", y: smooth.y.slice(0, observed), truth: smooth.truth };
     return Object.fromEntries([...Object.entries(CURVES).map(made), ["smooth", own]]);
   }
@@ -96,13 +93,13 @@
 
     function axes(low, high, across) {
       const { left, top, bottom, right, x, y, F, begun } = scale, step = round((high - low) / 8), first = Math.ceil(low / step - 1e-9);
-      const ticks = places(first, Math.floor(high / step + 1e-9) - first + 1).map((count) => step * count), border = x(begun + 0.5);
+      const ticks = places(first, Math.floor(high / step + 1e-9) + 1).map((count) => step * count), border = x(begun + 0.5);
       const number = (v) => String(Number(v.toPrecision(3))).replace("-", "−");
       return [
         element("rect", { class: "live-given", x: left, y: top, width: border - left, height: bottom - top }),
         ...ticks.map((v) => element("line", { class: "live-rule", x1: left, x2: right, y1: y(v), y2: y(v) })),
         ...ticks.map((v) => text(left - 5, y(v) + 4, number(v), { "text-anchor": "end" })),
-        ...places(1, begun + steps).filter((i) => i % (across < 20 ? 4 : 2) === 0).map((i) => text(x(i), bottom + 14, String(i))),
+        ...places(1, begun + steps + 1).filter((i) => i % (across < 20 ? 4 : 2) === 0).map((i) => text(x(i), bottom + 14, String(i))),
         text((left + border) / 2, bottom + 32, F ? `${F} points` : border - left < 200 ? "your points" : "your points: drag them, or draw"),
         text((border + right) / 2, bottom + 32, F ? "draw how it goes on" : "how it goes on"),
       ];
@@ -134,9 +131,9 @@
     }
 
     /** Press on a point to move it, or beside one to draw through all that the pointer comes past. */
-    svg.addEventListener("pointerdown", (event) => {
+    draggable(svg, (event) => {
       const held = [...dots.childNodes].indexOf(event.target);
-      if (dragging || own.locked || event.button || (held < 0 && event.target !== sheet)) return;
+      if (dragging || own.locked || (held < 0 && event.target !== sheet)) return null;
       let before = null;
       const move = ({ clientX, clientY }) => {
         const box = svg.getBoundingClientRect(), v = scale.value(Math.max(scale.top, Math.min(scale.bottom, clientY - box.top)));
@@ -146,18 +143,14 @@
         put(places(0, way + 1).map((k) => [from + side * k, way ? was + ((v - was) * k) / way : v]));  // through those between
         before = [i, v];
       };
-      const release = () => {
-        dragging = false;
-        svg.removeEventListener("pointermove", move);
-        draw();
-      };
       event.preventDefault();
       if (held >= 0) event.target.focus();
       dragging = true;
-      svg.setPointerCapture(event.pointerId);
-      svg.addEventListener("pointermove", move);
-      svg.addEventListener("lostpointercapture", release, { once: true });
       if (held < 0) move(event);
+      return move;
+    }, () => {
+      dragging = false;
+      draw();
     });
     // Else a finger's second move would scroll the page.
     svg.addEventListener("touchstart", (event) => { if (event.target === sheet || event.target.parentNode === dots) event.preventDefault(); }, { passive: false });
@@ -165,11 +158,12 @@
     return own;
   }
 
-  /** Runs jobs (generators) a few milliseconds at a time, so that the page stays quick. A new job stops the one before; it
-      begins with the next frame, after `first`. */
-  function worker(first) {
+  /** Runs jobs (generators) of a figure a few milliseconds at a time, so that the page stays quick. A new job stops the one
+      before; it begins with the next frame, after `first`. Until it is done, the box is busy. */
+  function worker(box, first) {
     let timer, frame;
     return (job) => {
+      box.setAttribute("aria-busy", "true");
       clearTimeout(timer);
       cancelAnimationFrame(frame);
       frame = requestAnimationFrame(() => {
@@ -177,7 +171,7 @@
         const begun = job();
         timer = setTimeout(function slice() {
           const end = performance.now() + SLICE;
-          while (performance.now() < end) if (begun.next().done) return;
+          while (performance.now() < end) if (begun.next().done) return box.removeAttribute("aria-busy");
           timer = setTimeout(slice);
         });
       });
@@ -196,15 +190,13 @@
 
   /** What is not needed at first: a list of ready curves, and a field for numbers. */
   function more(facts, drawing, ...others) {
-    const says = element("p", { class: "live-note", role: "status" }), typed = element("input", { type: "text", size: 34, autocomplete: "off" });
-    const take = (event) => {
-      event.preventDefault();
+    const says = element("p", { class: "live-note", role: "status" }), typed = field("", 34);
+    const take = () => {
       const { values, error } = read(typed.value, facts);
       says.textContent = error ?? "";
       if (values) drawing.use(values);
     };
-    const form = element("form", { class: "live-controls", onsubmit: take }, labelled("Values", typed), element("button", { type: "submit" }, "Use these"));
-    return element("details", {}, element("summary", {}, "More"), others, form, says);
+    return element("details", {}, element("summary", {}, "More"), others, form(take, "Use these", labelled("Values", typed)), says);
   }
 
   /** A button for every ready curve of these names. */

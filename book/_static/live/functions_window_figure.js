@@ -33,12 +33,11 @@
       return [shade, ...Array.from(now.attention ?? [], bar), word(top + 12, "← bars: 1"), word(bottom - 4, "← 0")];
     }
 
-    const work = worker(() => drawing.draw());
+    const work = worker(box, () => drawing.draw());
 
     function ask() {
       const model = build(own[now.name].net, facts.networks[now.name], now.length);
       now.late = true;
-      box.setAttribute("aria-busy", "true");
       work(function* () {
         now.attention = attentionTo(model, drawing.values);
         drawing.draw();
@@ -59,7 +58,6 @@
       note.textContent = "Shade: what the window lets through. Bars: attention, a mean over layers, heads and queries"
         + `${now.attention[N] ? `; at x = ${N + 1}, attention to the queries themselves` : ""}. Their scale is the one beside them, from 0 to 1.`
         + `${truth ? " Dashed: the true curve; error: root mean square." : ""}`;
-      box.removeAttribute("aria-busy");
     }
 
     const control = slider("Window length", { min: 1, max: 20, step: 0.1, value: now.length, shown: (v) => `${v} steps` }, (v) => { now.length = v; ask(); });
@@ -71,5 +69,5 @@
     drawing.use(ready.sine.y, ready.sine.truth);
   }
 
-  figure("functions_window", start, "functions");
+  figure("functions_window", start, ["functions"]);
 })();

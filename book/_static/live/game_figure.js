@@ -42,7 +42,7 @@
     function play() {
       if (n % ROUND === 0) Object.keys(PLAYERS).forEach((name) => { score[name] = []; });
       ids = album.problem(++n);
-      ({ answer } = ESBN.solve(ids));
+      answer = ESBN.solve(ids);
       chosen = null;
       draw();
       if (n > 1) choices.focus({ preventScroll: true });
@@ -94,5 +94,5 @@
     return ready;
   }
 
-  figure("game", start, "esbn_pictures");
+  figure("game", start, ["esbn_pictures"]);
 })();

@@ -3,7 +3,7 @@
    eta_i the noise, gamma_i the weight, psi_i the prior's variance. Nothing is changed: to write makes a new memory. */
 (function () {
   "use strict";
-  const { linear, relu, join } = Arithmetic;
+  const { linear, convolution, relu, softplus, join, sum, dot } = Arithmetic;
   const EPSILON = 2 ** -52, PRECISION = 64, LEAST_NOISE = 1e-3;
 
   // ------------------------------------------------------------------------------------------------------ memory
@@ -71,8 +71,6 @@
     return s;
   });
 
-  const squares = (x) => x.reduce((total, v) => total + v * v, 0);
-
   /** What a memory answers: `parts`, R_i w_i of each machine, and `code`, their sum with weights gamma. */
   function read(memory, z, gamma) {
     const w = addresses(memory, z), parts = w.map((each, i) => times(memory.R[i], each)), code = new Float64Array(memory.D);
@@ -83,7 +81,7 @@
   /** What is uncertain together with an address, u = V w, and how much at it, w V w. */
   function uncertain(V, w) {
     const u = times(V, w);
-    return { u, known: Math.max(0, u.reduce((total, v, m) => total + v * w[m], 0)) };
+    return { u, known: Math.max(0, dot(u, w)) };
   }
 
   /** The memory with one code more (all machines share the error of the joint read-out), and the nats that it taught each machine. */
@@ -92,18 +90,17 @@
     const error = code.map((v, d) => z[d] - v), R = [], V = [], nats = [];
     w.forEach((address, i) => {
       const { u, known } = uncertain(memory.V[i], address);
-      const noise = Math.max(eta[i] ** 2, PRECISION * EPSILON * memory.psi[i] * squares(address)), beta = 1 / (known + noise);
+      const noise = Math.max(eta[i] ** 2, PRECISION * EPSILON * memory.psi[i] * dot(address, address)), beta = 1 / (known + noise);
       R[i] = memory.R[i].map((v, at) => v + error[Math.floor(at / M)] * (beta * u[at % M]));              // Eq. 3
       V[i] = memory.V[i].map((v, at) => v - beta * (u[Math.floor(at / M)] * u[at % M]));                  // Eq. 4
-      nats[i] = 0.5 * (D * (Math.log1p(known / noise) - beta * known) + beta ** 2 * known * squares(error));
+      nats[i] = 0.5 * (D * (Math.log1p(known / noise) - beta * known) + beta ** 2 * known * dot(error, error));
     });
     return { memory: { ...memory, R, V, factors: undefined }, nats };
   }
 
   /** The mean variance of a column, in parts of the prior's: 1 before anything is written. */
   function spread({ K, M, V, psi }) {
-    const diagonal = V.map((each, i) => each.reduce((total, v, at) => (at % (M + 1) ? total : total + v), 0) / psi[i]);
-    return diagonal.reduce((total, v) => total + v, 0) / (K * M);
+    return sum(V.map((each, i) => sum(each.filter((_, at) => at % (M + 1) === 0)) / psi[i])) / (K * M);
   }
 
   // ----------------------------------------------------------------------------------------------------- network
@@ -116,20 +113,6 @@
 
   /** The logits of a code's pixels. */
   const decode = (net, z) => linear(net, "decoder.pixels", relu(linear(net, "decoder.hidden", Float32Array.from(z))));
-
-  /** relu of an image [channels, side, side] by a kernel of 6 x 6 at stride 2, padded by `pad` zeros on each side. */
-  function convolution({ shape: [outputs, inputs, n], data }, bias, x, pad) {
-    const side = Math.sqrt(x.length / inputs), out = Math.floor((side + 2 * pad - n) / 2) + 1, y = new Float32Array(outputs * out * out);
-    for (let o = 0; o < outputs; o++) for (let r = 0; r < out; r++) for (let c = 0; c < out; c++) {
-      let s = bias[o];
-      for (let i = 0; i < inputs; i++) for (let a = Math.max(0, pad - 2 * r); a < n && 2 * r + a - pad < side; a++) {
-        const row = (i * side + 2 * r + a - pad) * side - pad + 2 * c, kernel = ((o * inputs + i) * n + a) * n;
-        for (let b = Math.max(0, pad - 2 * c); b < n && 2 * c + b - pad < side; b++) s += data[kernel + b] * x[row + b];
-      }
-      y[(o * out + r) * out + c] = s;
-    }
-    return y;
-  }
 
   /** The transpose of a convolution by a kernel of 4 x 4 at stride 2 with 1 zero on each side, cut to `out` pixels a side. */
   function transposed({ shape: [inputs, outputs, n], data }, bias, x, out) {
@@ -149,17 +132,15 @@
 
   /** The code of a picture, by convolutions. */
   const convolve = (net, image) => linear(net, "encoder.code", PADDING.reduce((x, pad, i) =>
-    relu(convolution(net[`encoder.convs.${i}.weight`], net[`encoder.convs.${i}.bias`].data, x, pad)), Float32Array.from(image)));
+    relu(convolution(net, `encoder.convs.${i}`, x, pad)), Float32Array.from(image)));
 
   /** The logits of a code's pixels, by transposed convolutions to pictures of `size` pixels a side. */
   const deconvolve = (net, z, size = 28) => [4, 2, 1].reduce((x, share, i) =>
     transposed(net[`decoder.convs.${i}.weight`], net[`decoder.convs.${i}.bias`].data, relu(x), Math.ceil(size / share)), linear(net, "decoder.maps", Float32Array.from(z)));
 
-  const softplus = (v) => Math.max(v, 0) + Math.log1p(Math.exp(-Math.abs(v)));
-
   /** gamma_i in proportion to 1 / eta_i^2. */
   function weightsOf(eta) {
-    const precisions = Array.from(eta, (v) => v ** -2), total = precisions.reduce((a, b) => a + b, 0);
+    const precisions = Array.from(eta, (v) => v ** -2), total = sum(precisions);
     return { eta: Array.from(eta), gamma: precisions.map((v) => v / total) };                             // Eq. 45
   }
 

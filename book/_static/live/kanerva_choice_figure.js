@@ -1,9 +1,9 @@
 /* A choice among three machines, soft or hard, and the slope that it learns by: <div data-live="kanerva_choice">. */
 (function () {
   "use strict";
-  const { element, slider, choice, status, figure } = Live;
-  const { rows, argmax, dot, softmax } = Arithmetic;
-  const CORNERS = [[20, 190], [220, 190], [120, 17]], DECIMALS = 2;
+  const { element, slider, tick, choice, status, decimals, figure } = Live;
+  const { rows, argmax, sum, dot, softmax } = Arithmetic;
+  const CORNERS = [[20, 190], [220, 190], [120, 17]];
   const SCALES = { linear: { unit: 70, ticks: [-1, 0, 1], lines: true }, curved: { unit: 5, ticks: [-15, 0, 15], lines: false } };
 
   /** softmax((log p + g) / tau). */
@@ -14,7 +14,7 @@
 
   /** The slope of a choice's cost along each logit, through the soft weights: of the soft choice and of straight-through. */
   function slope(gamma, costs, tau) {
-    const mean = gamma.reduce((sum, v, i) => sum + v * costs[i], 0);
+    const mean = dot(gamma, costs);
     return gamma.map((v, i) => (v / tau) * (costs[i] - mean));
   }
 
@@ -25,9 +25,9 @@
   function draws(noise, p, costs, tau, through, curve = null) {
     const gammas = noise.map((g) => soft(p, g, tau));
     const slopes = gammas.map((gamma) => slope(gamma, curve ? marginal(through ? hard(gamma) : gamma, curve) : costs, tau));
-    const column = (i) => slopes.map((each) => each[i]), average = (v) => v.reduce((a, b) => a + b) / v.length;
+    const column = (i) => slopes.map((each) => each[i]), average = (v) => sum(v) / v.length;
     const mean = p.map((_, i) => average(column(i)));
-    const sd = p.map((_, i) => Math.sqrt(column(i).reduce((sum, v) => sum + (v - mean[i]) ** 2, 0) / (slopes.length - 1)));
+    const sd = p.map((_, i) => Math.sqrt(sum(column(i).map((v) => (v - mean[i]) ** 2)) / (slopes.length - 1)));
     return { used: through ? gammas.map(hard) : gammas, mean, sd };
   }
 
@@ -63,7 +63,7 @@
       element("text", { x: x(i), y: 226, "text-anchor": "middle", "font-size": 15 }, `${i + 1}`),
     ]);
     const ticks = marked.map((v) => element("text", { x: 30, y: y(v) + 4, "text-anchor": "end", "font-size": 15 }, String(v).replace("-", "−")));
-    const said = mean.map((v, i) => `machine ${i + 1} ${v.toFixed(DECIMALS)}, exact ${exact[i].toFixed(DECIMALS)}`).join("; ");
+    const said = mean.map((v, i) => `machine ${i + 1} ${v.toFixed(2)}, exact ${exact[i].toFixed(2)}`).join("; ");
     return element("svg", { viewBox: "0 0 240 232", role: "img", "aria-label": `Slopes of the cost: ${said}`, style: "width: 100%" },
       line(36, y(0), 220, y(0), 1), marks, ticks);
   }
@@ -73,23 +73,21 @@
     const exactOf = { linear: exactly(p, costs), curved: exactly(p, curve.answers.map((v) => Math.exp(curve.rate * v))) };
     const now = { tau: 1, through: false, cost: "linear" }, half = { style: "flex: 1 1 0; min-width: 0; max-width: 16rem" };
     const left = element("div", half), right = element("div", half);
-    const shown = (v) => v.toFixed(DECIMALS).replace("-", "−");
 
     function draw() {
       const found = draws(noise, p, costs, now.tau, now.through, now.cost === "curved" ? curve : null), exact = exactOf[now.cost];
       left.replaceChildren(triangle(found.used));
       right.replaceChildren(bars(found, exact, SCALES[now.cost]));
       const kind = now.through ? "The choice is hard, its gradient soft." : "The choice is soft.";
-      says.textContent = `${kind} The slope of machine 2 is ${shown(found.mean[1])} on average, exactly ${shown(exact[1])}; `
-        + `a single draw varies by ${shown(found.sd[1])}.`;
+      says.textContent = `${kind} The slope of machine 2 is ${decimals(found.mean[1])} on average, exactly ${decimals(exact[1])}; `
+        + `a single draw varies by ${decimals(found.sd[1])}.`;
     }
 
-    const tick = element("input", { type: "checkbox", onchange: () => { now.through = tick.checked; draw(); } });
     const heat = (v) => Number((10 ** v).toPrecision(2));
     box.append(
       element("div", { class: "live-controls" },
         slider("Temperature", { min: -1, max: 0.7, step: 0.05, value: 0, shown: (v) => `τ = ${heat(v)}` }, (v) => { now.tau = heat(v); draw(); }),
-        element("label", { class: "live-tick" }, tick, "straight-through"),
+        tick("straight-through", (on) => { now.through = on; draw(); }),
         choice("Cost", [["linear", "linear"], ["curved", "curved"]], now.cost, (name) => { now.cost = name; draw(); })),
       element("p", { class: "live-note" }, `Left: ${noise.length} choices; a corner is a machine, and draws that are on it are spread around it. Right: the slope of the cost along each machine's logit. `
         + "Bars: the mean; lines (linear cost only): one standard deviation of a single draw; diamonds: the exact slope."),
@@ -97,6 +95,6 @@
     draw();
   }
 
-  window.KanervaChoiceFigure = { soft, hard, slope, draws };
+  window.KanervaChoiceFigure = { draws };
   figure("kanerva_choice", start);
 })();

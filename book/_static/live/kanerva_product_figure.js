@@ -1,12 +1,11 @@
 /* What two machines say of one number, each alone and together, and how an item moves them: <div data-live="kanerva_product">. */
 (function () {
   "use strict";
-  const { element, slider, set, button, status, figure } = Live;
+  const { element, slider, set, button, status, draggable, under, decimals: shown, figure } = Live;
   const { sum, dot } = Arithmetic;
   const LOW = -4, HIGH = 7, FINE = 0.05, ITEM = 2; // ITEM: its place after those of the machines
   const LARGE = { width: 380, base: 130, rise: 140, height: 174 }, SMALL = { width: 260, base: 100, rise: 108, height: 122 };
   const RULES = [["By Bayes’ rule", false], ["By the paper’s rule", true]];
-  const shown = (v) => v.toFixed(2).replace("-", "−");
 
   const normal = (x, mean, sd) => Math.exp(-0.5 * ((x - mean) / sd) ** 2) / (sd * Math.sqrt(2 * Math.PI));
   const mixture = (x, R, eta) => sum(R.map((mean, i) => normal(x, mean, eta[i]))) / R.length;
@@ -95,15 +94,14 @@
       draw();
     }
 
-    const under = ({ clientX }) => { const { left, width } = svg.getBoundingClientRect(); return LOW + (((clientX - left) / width) * LARGE.width - 10) / (LARGE.width - 20) * (HIGH - LOW); };
-
     /** Let a pointer drag place `i` by this mark. */
     function drag(mark, i) {
-      let grip = null; // from the pointer to the place
+      const at = (event) => LOW + ((under(svg, event)[0] - 10) / (LARGE.width - 20)) * (HIGH - LOW);
       mark.classList.add("live-point");
-      mark.addEventListener("pointerdown", (event) => { grip = now.places[i] - under(event); mark.setPointerCapture(event.pointerId); });
-      mark.addEventListener("pointermove", (event) => { if (grip !== null) move(i, under(event) + grip); });
-      for (const end of ["pointerup", "pointercancel"]) mark.addEventListener(end, () => { grip = null; });
+      draggable(mark, (event) => {
+        const grip = now.places[i] - at(event); // from the pointer to the place
+        return (later) => move(i, at(later) + grip);
+      });
     }
 
     handles.forEach((mark, i) => {

@@ -1,7 +1,7 @@
 /* Two sprites to drag, the memory's answer, and what each of four machines says alone: <div data-live="kanerva_sprites">. */
 (function () {
   "use strict";
-  const { element, choice, button, status, roving, picture, shownAs, network, figure } = Live;
+  const { element, choice, button, status, roving, draggable, picture, shownAs, network, figure } = Live;
   const { rows, sigmoid, argmax } = Arithmetic;
   const { weights, percent } = KanervaParts;
   const NOBODY = "nobody", OWN = "own", FULL = "full", KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -105,15 +105,12 @@
           event.preventDefault();
           move(s, x + far * by[0], y + far * by[1]);
         },
-        onpointerdown: (event) => {
-          event.preventDefault();
-          made.focus();
-          made.setPointerCapture(event.pointerId);
-          const scale = (facts.block * facts.size) / stage.clientWidth, [x, y] = now.at[s], { clientX, clientY } = event;
-          const drag = (each) => move(s, x + scale * (each.clientX - clientX), y + scale * (each.clientY - clientY));
-          made.addEventListener("pointermove", drag);
-          made.addEventListener("lostpointercapture", () => made.removeEventListener("pointermove", drag), { once: true });
-        },
+      });
+      draggable(made, (event) => {
+        event.preventDefault();
+        made.focus();
+        const scale = (facts.block * facts.size) / stage.clientWidth, [x, y] = now.at[s];
+        return (later) => move(s, x + scale * (later.clientX - event.clientX), y + scale * (later.clientY - event.clientY));
       });
       return made;
     });

@@ -1,7 +1,7 @@
 /* Twelve pixels of the red digit choose the machine: erase or ink them, and watch the weights: <div data-live="kanerva_stroke">. */
 (function () {
   "use strict";
-  const { element, button, status, roving, picture, network, figure } = Live;
+  const { element, tick, button, status, roving, picture, network, figure } = Live;
   const { rows, argmax } = Arithmetic;
   const { pad, channel, tell, percent, weights, COLORS } = KanervaParts;
   const NETWORK = "balanced", SHELF = 15, COLOR_NAMES = ["red", "green", "blue"];
@@ -25,9 +25,9 @@
     const mirror = stroke.map((_, i) => stroke[i - (i % side) + side - 1 - (i % side)]);
     const now = { at: 0, all: "" }, says = status(), everywhere = element("p", { role: "status" }), bars = element("div");
     const pads = COLOR_NAMES.map((name) => pad(`The ${name} digit`, () => { now.all = ""; draw(); }));
-    const outline = element("input", { type: "checkbox", checked: true, onchange: () => frame() });
+    let framed = true;
 
-    const frame = () => pads[0].all.classList.toggle("live-framing", outline.checked);
+    const frame = (on = framed) => pads[0].all.classList.toggle("live-framing", (framed = on));
 
     function use(i) {
       now.at = null;
@@ -73,12 +73,12 @@
         button("Erase the twelve pixels", () => change(stroke, 0, "The twelve pixels erased")),
         button("Ink their mirror image", () => change(mirror, 1, "The mirror image inked")),
         button("Put it back", () => use(now.at)),
-        element("label", { class: "live-tick" }, outline, "outline the twelve")),
+        tick("outline the twelve", frame, true)),
       everywhere);
     frame();
     use(gammas.findIndex((gamma) => argmax(gamma) === 0));
   }
 
-  window.KanervaStrokeFigure = { gammasOf, crossed, put };
-  figure("kanerva_stroke", start, "kanerva_binding");
+  window.KanervaStrokeFigure = { gammasOf, put };
+  figure("kanerva_stroke", start, ["kanerva_binding"]);
 })();

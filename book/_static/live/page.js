@@ -82,6 +82,20 @@
     input.dispatchEvent(new Event(input.tagName === "SELECT" ? "change" : "input"));
   }
 
+  /** A box to tick; `change` hears whether it is. */
+  function tick(text, change, checked = false) {
+    const box = element("input", { type: "checkbox", checked, onchange: () => change(box.checked) });
+    return element("label", { class: "live-tick" }, box, text);
+  }
+
+  /** A box for words, which no browser corrects. */
+  const field = (value, size, more = {}) =>
+    element("input", { type: "text", size, value, autocomplete: "off", spellcheck: "false", autocapitalize: "none", ...more });
+
+  /** Labelled fields, and a button or Enter to take what they hold. */
+  const form = (take, word, ...fields) =>
+    element("form", { class: "live-controls", onsubmit: (event) => { event.preventDefault(); take(); } }, fields, element("button", { type: "submit" }, word));
+
   const button = (text, press, attributes = {}, ...more) =>
     element("button", { type: "button", onclick: press, ...attributes }, text, ...more);
 
@@ -108,6 +122,28 @@
     return buttons;
   }
 
+  /** Let a pointer drag a mark. `take(event)`, where it goes down, returns what each of its moves does, or nothing;
+      `drop(event)` follows: pointerup, or pointercancel. */
+  function draggable(mark, take, drop = () => {}) {
+    mark.addEventListener("pointerdown", (event) => {
+      const move = event.button ? null : take(event);
+      if (!move) return;
+      const over = new AbortController(), { signal } = over;
+      mark.setPointerCapture(event.pointerId);
+      mark.addEventListener("pointermove", move, { signal });
+      for (const end of ["pointerup", "pointercancel"]) mark.addEventListener(end, (last) => { over.abort(); drop(last); }, { signal });
+    });
+  }
+
+  /** Where a pointer is in a drawing, in the units of its viewBox, which begins at 0. */
+  function under(svg, { clientX, clientY }) {
+    const { left, top, width, height } = svg.getBoundingClientRect(), whole = svg.viewBox.baseVal;
+    return [((clientX - left) / width) * whole.width, ((clientY - top) / height) * whole.height];
+  }
+
+  /** Two decimals, with a sign as in print. */
+  const decimals = (v) => v.toFixed(2).replace(/^-(0\.00)$/, "$1").replace("-", "−");
+
   /** A square picture of values from 0 to 1: ink on the page, or light of three colors. Without a label it says nothing. */
   function picture(label, values, channels = 1) {
     const count = values.length / channels, side = Math.sqrt(count), kind = channels === 1 ? "live-picture" : "live-picture live-light";
@@ -125,11 +161,11 @@
   /** Pictures above the words that say what they are. */
   const shownAs = (words, ...pictures) => element("div", { class: "live-shown" }, pictures, element("span", {}, words));
 
-  /** Start a figure in every `<div data-live="NAME">`: `start(box, ...parcels)` fills the box, and may return a promise. Parcels can serve several; null for none. */
-  function figure(name, start, ...from) {
+  /** Start a figure in every `<div data-live="NAME">`: `start(box, ...parcels)` fills the box, and may return a promise. */
+  function figure(name, start, parcels = [name]) {
     for (const box of document.querySelectorAll(`[data-live="${name}"]`)) {
       box.setAttribute("aria-busy", "true");
-      Promise.all((from.length ? from : [name]).filter(Boolean).map(load)).then(async (all) => {
+      Promise.all(parcels.map(load)).then(async (all) => {
         box.replaceChildren();
         await start(box, ...all);
         box.dataset.ready = "true";
@@ -140,5 +176,8 @@
     }
   }
 
-  window.Live = { deliver, load, element, labelled, choice, slider, set, button, status, scroller, roving, picture, shownAs, network, figure };
+  window.Live = {
+    deliver, load, element, labelled, choice, slider, tick, field, form, set, button, status, scroller, roving, draggable, under, decimals,
+    picture, shownAs, network, figure,
+  };
 })();

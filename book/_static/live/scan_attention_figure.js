@@ -1,12 +1,12 @@
 /* Three networks and a command, in which *dax* may be, and *walk* in place of *jump* in either stream: <div data-live="scan_attention">. */
 (function () {
   "use strict";
-  const { element, labelled, button, network, figure } = Live;
+  const { element, labelled, field, form, button, network, figure } = Live;
   const EXAMPLES = ["jump", "jump opposite left", "walk after jump twice", "dax around left"];
   const CELLS = [["jump", "jump"], ["jump", "walk"], ["walk", "jump"], ["walk", "walk"]];
 
   function start(box, parcel) {
-    const { networks, ...facts } = parcel.facts, { box: shown, show } = Scan.stage(), command = Scan.field("jump opposite left");
+    const { networks, ...facts } = parcel.facts, { box: shown, show } = Scan.stage(), command = field("jump opposite left", 30);
     const known = { ...facts, words: [...facts.words, "dax"] };
     let chosen = 1, draws = 1, cell = 0, mended = false;
 
@@ -26,13 +26,11 @@
     const both = element("div", { class: "live-controls", role: "group", "aria-label": "In place of jump" }, "In place of jump, syntax / semantics receives:", pairs);
     const mend = button("Give jump the meaning of <SOS>", () => { mended = !mended; run(); });
     const dax = element("p", {}, button("Another dax", () => { draws += 1; run(); }), " A new word. Syntax receives random numbers for it; its meaning is that of jump, so JUMP is correct.");
-    const form = element("form", { class: "live-controls", onsubmit: (event) => { event.preventDefault(); run(); } },
-      labelled("Command", command), element("button", { type: "submit" }, "Ask"));
     const examples = EXAMPLES.map((text) => button(text, () => { command.value = text; run(); }));
-    box.append(element("div", { class: "live-controls", role: "group", "aria-label": "Network" }, choices), form,
+    box.append(element("div", { class: "live-controls", role: "group", "aria-label": "Network" }, choices), form(run, "Ask", labelled("Command", command)),
       element("p", { class: "live-examples" }, "Try: ", examples), both, element("div", { class: "live-controls" }, mend), dax, shown);
     run();
   }
 
-  figure("scan_attention", start, "scan");
+  figure("scan_attention", start, ["scan"]);
 })();

@@ -1,7 +1,7 @@
 /* A command, word by word, and the rules that turn it into actions: <div data-live="scan_commands">. */
 (function () {
   "use strict";
-  const { element, labelled, button, status, figure } = Live;
+  const { element, labelled, field: typed, button, status, figure } = Live;
   const GROUPS = [["walk", "look", "run", "jump", "dax", "turn"], ["left", "right"], ["opposite", "around"], ["twice", "thrice"], ["and", "after"]];
   const [VERBS, DIRECTIONS, MANNERS, TIMES, JOINTS] = GROUPS;
   const EXAMPLES = ["jump twice", "jump around left", "turn opposite right and look thrice", "dax left after walk twice"];
@@ -15,7 +15,7 @@
   /** The words that can come next; none if these words begin no command. */
   function next(words) {
     const joint = words.findIndex((word) => JOINTS.includes(word)), phrase = words.slice(joint + 1), last = phrase.at(-1);
-    if (joint >= 0 && !actionsOf(words.slice(0, joint))) return [];
+    if ((joint >= 0 && !actionsOf(words.slice(0, joint))) || phrase.some((word) => JOINTS.includes(word))) return [];
     if (!phrase.length) return VERBS;
     if (MANNERS.includes(last)) return actionsOf([...phrase, "left"]) ? DIRECTIONS : [];
     if (phrase.length === 1 && last === "turn") return [...MANNERS, ...DIRECTIONS];
@@ -55,7 +55,7 @@
 
   function start(box) {
     const told = status(), list = element("ol", { class: "live-steps" });
-    const field = element("input", { type: "text", size: 36, value: "jump twice", autocomplete: "off", spellcheck: "false", autocapitalize: "none", oninput: run });
+    const field = typed("jump twice", 36, { oninput: run });
     const wordsOf = () => field.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
     const put = (words) => { field.value = words.join(" "); run(); };
     const keys = GROUPS.map((group) => group.map((word) => button(word, () => { if (next(wordsOf()).includes(word)) put([...wordsOf(), word]); })));
@@ -77,5 +77,5 @@
   }
 
   Object.assign(Scan, { commands: { actionsOf, next, steps, held } });
-  figure("scan_commands", start, null);
+  figure("scan_commands", start, []);
 })();

@@ -50,9 +50,6 @@
     return element("table", { class: "live-map" }, element("thead", {}, wrong ? head("correct", right) : null, head("output", said, true), names), element("tbody", {}, lines));
   }
 
-  /** A box for a command, which no browser corrects. */
-  const field = (value) => element("input", { type: "text", size: 30, value, autocomplete: "off", spellcheck: "false", autocapitalize: "none" });
-
   /** Where maps are shown: {box, show(result, both)}. Wide ones scroll, and say so. */
   function stage() {
     const told = status(), about = element("p", { class: "live-note" }, "Attention, time to the right, for as many steps as the correct answer has. Outlined: where most attention should be.");
@@ -66,5 +63,5 @@
     return { box: element("div", {}, told, place, hint, about), show };
   }
 
-  Object.assign(Scan, { ask, field, stage });
+  Object.assign(Scan, { ask, stage });
 })();

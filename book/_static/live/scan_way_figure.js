@@ -1,7 +1,7 @@
 /* The vector of *jump* on its way to that of a verb, and what the network then outputs: <div data-live="scan_way">. */
 (function () {
   "use strict";
-  const { element, labelled, choice, slider, status, network, figure } = Live;
+  const { element, labelled, field, form, choice, slider, status, network, figure } = Live;
   const COMMANDS = ["jump", "jump left", "jump twice", "jump left thrice", "walk after jump twice", "jump around right"];
   const GOALS = [["look", "look"], ["walk look run", "the mean of walk, look and run"]];
   const LEFT = "text-align: left";
@@ -9,7 +9,7 @@
 
   function start(box, parcel) {
     const { words, actions } = parcel.facts, net = network(parcel, "gru_attention"), end = actions.indexOf("<EOS>");
-    const told = status(), body = element("tbody"), own = element("input", { type: "text", size: 26, value: "jump opposite left twice", autocomplete: "off", spellcheck: "false", autocapitalize: "none" });
+    const told = status(), body = element("tbody"), own = field("jump opposite left twice", 26);
     const complaint = element("p", { role: "alert", hidden: true });
     let share = 0, goals = ["look"];
 
@@ -39,13 +39,13 @@
 
     const way = slider("Move jump", { min: 0, max: 100, value: 0, shown: (value) => `${value} %` }, (value) => { share = value / 100; run(); });
     const goal = choice("of the way to", GOALS, "look", (value) => { goals = value.split(" "); run(); });
-    const form = element("form", { class: "live-controls", style: "margin-top: 0.6rem", onsubmit: (event) => { event.preventDefault(); run(); } },
-      labelled("Your command", own), element("button", { type: "submit" }, "Ask"));
+    const asking = form(run, "Ask", labelled("Your command", own));
+    asking.style.marginTop = "0.6rem";
     const head = element("thead", {}, element("tr", {}, ["command", "correct", "its output", ""].map((name) => element(name ? "th" : "td", name ? { scope: "col", style: LEFT } : {}, name))));
-    box.append(element("div", { class: "live-controls" }, way, goal), told, element("table", { class: "live-way" }, head, body), form, complaint,
+    box.append(element("div", { class: "live-controls" }, way, goal), told, element("table", { class: "live-way" }, head, body), asking, complaint,
       element("p", { class: "live-note" }, "“Wrong verb”: right steps and order, but other verbs' actions in place of JUMP. Below the line: your command. W: walk, L: look, R: run, J: jump; arrows: turn."));
     run();
   }
 
-  figure("scan_way", start, "scan_way");
+  figure("scan_way", start, ["scan_way"]);
 })();

@@ -35,9 +35,8 @@ WINDOW_STARTS = {
 WINDOWED = WINDOW_STARTS | {"gate after the softmax": {"options": {"gate": "post"}}}
 # What the text leaves open about the training of every network: the mask and what is predicted. The fourth reading
 # has neither of these names: it is the default, the strict mask and training on every prefix.
-FIRST_READING = (
-    "standard mask, trained on the last point"  # the default until `readings.choose` chose another
-)
+# The first reading was the default until `readings.choose` chose another.
+FIRST_READING = "standard mask, trained on the last point"
 TRAININGS = {
     FIRST_READING: {"options": {"mask": "causal"}, "prefixes": False},
     "trained on the last point": {"prefixes": False},

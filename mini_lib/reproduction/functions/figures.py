@@ -1,13 +1,9 @@
-"""What the figures of the function-learning chapters share: colors, names, smooth curves, histories of training."""
-
-from typing import NamedTuple
+"""What the figures of the function-learning chapters share: colors, names, smooth curves."""
 
 import numpy as np
 from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 
-from mini_lib.errors import UsageError, unknown_name_error
-from mini_lib.functions.tasks import KINDS, UPDATES
 from mini_lib.reproduction.functions.cells import ROWS
 from mini_lib.reproduction.plotting import COLORS, QUIET, Numbers
 
@@ -39,27 +35,3 @@ def smooth(truth: Numbers) -> tuple[Float[np.ndarray, "G"], Float[np.ndarray, "G
     points = len(truth)
     x = np.linspace(1, points, BETWEEN * (points - 1) + 1)
     return x, CubicSpline(np.arange(1, points + 1), np.asarray(truth, dtype=float))(x)
-
-
-class MetricHistory(NamedTuple):
-    """A measure over the training of a network."""
-
-    updates: list[int]  #: when it was measured.
-    values: dict[str, list[float]]  #: by class, or by the one thing that is measured.
-
-
-def metric_history(record: dict, measure: str) -> MetricHistory:
-    """Read a measure of `runs.evaluate` over the training of one run from the checks in its record.
-
-    It is "mse", "noisy_mse", "sliding_mse", "spread", "covered_1", "covered_2" or "spread_error", by class; or
-    "window".
-    """
-    checks = record.get("checks")
-    if not checks:
-        raise UsageError("this record has one test, at the end; give one of a run with `checks`")
-    names = {measure: measure} if measure == "window" else {kind: f"{measure}_{kind}" for kind in KINDS}
-    if not all(name in checks[0] for name in names.values()):
-        known = {name.removesuffix(f"_{KINDS[0]}") for name in checks[0] if name.endswith(f"_{KINDS[0]}")}
-        raise unknown_name_error("measure", measure, sorted(known | ({"window"} & checks[0].keys())))
-    updates = [UPDATES * check["epoch"] for check in checks]
-    return MetricHistory(updates, {key: [check[name] for check in checks] for key, name in names.items()})

@@ -6,20 +6,8 @@ from mini_lib.reproduction.functions.cells import ROWS
 from mini_lib.reproduction.live import Parcel, halves
 
 SMOOTH = 4  # of the first twelve test curves, an RBF curve
-DRAWN = (
-    0,
-    30,
-    15,
-    31,
-    16,
-    1,
-    32,
-    2,
-    17,
-    33,
-    18,
-    3,
-)  # of 45 test curves: those of chapter 1, then others, mixed
+# Of 45 test curves, those of chapter 1, then others, mixed.
+DRAWN = (0, 30, 15, 31, 16, 1, 32, 2, 17, 33, 18, 3)
 SHOWN = 12  # points that the figures begin with; as many as the networks were trained on
 
 

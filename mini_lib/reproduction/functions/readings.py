@@ -34,13 +34,6 @@ Table = Float[np.ndarray, "M K"]
 
 DEFAULT = ""  # the name of the reading that the table's own cells are
 GROWING = (*TRAININGS, DEFAULT)  # what the text allows
-SHORT = dict(
-    zip(
-        GROWING,
-        ("standard, last point", "strict, last point", "standard, every prefix", "strict, every prefix"),
-        strict=True,
-    )
-)  # the mask, and what is predicted
 READINGS = (*GROWING, *(variant_name(training, SLIDING) for training in GROWING))
 SEEDS = (1, 2, 3)  # those that decide; a run that is added later changes no choice
 
@@ -66,14 +59,10 @@ def measure(records: Records, reading: str = DEFAULT, scale: str = TUTORIAL) -> 
     return np.reshape(values, (len(ROWS), len(KINDS), len(SEEDS)))
 
 
-def table1() -> tuple[Table, Table]:
-    """The 12 errors that are printed for classes of curves, and their standard errors, [M, K]."""
+def table1() -> Table:
+    """The 12 errors that are printed for classes of curves, [M, K]."""
     entries = printed(TABLE1)
-    means, errors = (
-        np.array([[getattr(entries[row, kind], name) for kind in KINDS] for row in ROWS.values()])
-        for name in ("mean", "error")
-    )
-    return means, errors
+    return np.array([[entries[row, kind].mean for kind in KINDS] for row in ROWS.values()])
 
 
 # ------------------------------------------------------------------------------------------------ distance
@@ -112,12 +101,6 @@ def standard_error(errors: Errors, paper: Table) -> float:
     return float(np.sqrt(drawn.var(axis=-1).sum() * runs / (runs - 1))) / networks
 
 
-def nearer_by(errors: Errors, other: Errors, paper: Table) -> tuple[float, float]:
-    """How much smaller a `distance` is than that of other runs, and the standard error of the difference."""
-    error = math.hypot(standard_error(errors, paper), standard_error(other, paper))
-    return distance(other, paper) - distance(errors, paper), error
-
-
 # ------------------------------------------------------------------------------------------------ the rule
 
 
@@ -148,5 +131,7 @@ def choose(measured: Mapping[str, Errors], paper: Table) -> str:
             f"are lacking, and `mini-lib reproduce {TABLE1} {variants}` trains them at the small scale"
         )
     nearest = min(measured, key=lambda reading: distance(measured[reading], paper))
-    difference, error = nearer_by(measured[nearest], measured[FIRST_READING], paper)
+    best, first = measured[nearest], measured[FIRST_READING]
+    difference = distance(first, paper) - distance(best, paper)
+    error = math.hypot(standard_error(best, paper), standard_error(first, paper))
     return nearest if difference == math.inf or difference > 2 * error else FIRST_READING
