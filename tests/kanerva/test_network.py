@@ -218,10 +218,8 @@ def test_given_machines_have_their_items_and_have_to_be_given():
     shares = torch.nn.functional.one_hot(torch.arange(8).reshape(2, 4) % 2, 2).double()
     written = network.trace(images, queries, drawn | {"given": shares, "given_read": shares}).written
     quiet = torch.nn.functional.softplus(network.assignment.u.detach()) + 1e-3
-    torch.testing.assert_close(written.eta, quiet * torch.where(shares > 0, 1.0, 40.0), **TIGHT)
-    torch.testing.assert_close(
-        written.gamma, torch.where(shares > 0, 1.0, 1 / 1600) / (1 + 1 / 1600), **TIGHT
-    )
+    torch.testing.assert_close(written.eta, quiet * (40.0 - 39.0 * shares), **TIGHT)
+    torch.testing.assert_close(written.gamma, (1600 * shares + 1 - shares) / 1601, **TIGHT)
 
 
 # ------------------------------------------------------------------------------------------------- the choice

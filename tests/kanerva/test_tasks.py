@@ -60,10 +60,10 @@ def test_small_digits_are_on_above_half_of_the_gray_levels(split, first, count):
 @pytest.mark.parametrize("task", ["digits", "rgb"])
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_episodes_hold_digits_of_the_split_with_their_labels(task, split):
-    episodes, known = sample(task, 5, 9, torch_rng(0, "test"), split=split), pool("digits", split)
+    episodes, known = sample(task, 8, 12, torch_rng(0, "test"), split=split), pool("digits", split)
     assert (episodes.images.dtype, episodes.labels.dtype) == (torch.float32, torch.int64)
     images, labels = episodes.images.flatten(0, 2).bool().flatten(1), episodes.labels.flatten()
-    assert len(images) == len(labels) == 45 * (3 if task == "rgb" else 1)
+    assert len(images) == len(labels) == 96 * (3 if task == "rgb" else 1)
     same = (images[:, None] == known.images.flatten(1)).all(-1)
     for row, label in zip(same, labels, strict=True):
         assert label in known.labels[row]
