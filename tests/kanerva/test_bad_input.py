@@ -38,7 +38,6 @@ def run(**settings):
 # A word of the message, and the call.
 CALLS = [
     (r"4 machines cannot share 30 columns.*1, 2, 3, 5, 6, 10, 15, 30", lambda: columns_of(30, 4)),
-    ("a mixture needs gamma", lambda: memory(coupling="mixture")().write(torch.zeros(1, 4))),
     ("the choice of one", lambda: memory(coupling="mixture")().write(torch.zeros(1, 4), gamma=[0.5, 0.5])),
     (r"\[3, 2\], got \[9, 1\]", lambda: memory()().read(np.zeros((3, 4)), torch.ones(9, 1), empty=True)),
     ("assignment", lambda: build("mixture", **{"machines": 2, "total": 4} | SIZES, assignment="given")),
@@ -57,12 +56,8 @@ CALLS = [
     ("items", lambda: evaluation("digits", 2, 0)),
     ("source", lambda: digits.pool("distorted")),
     ("position", lambda: draw(ZERO, ZERO, ZERO, torch.tensor([32, 9]))),
-    ("test_episodes", run(task="dsprites", test_episodes=1)),
-    ("balance_until", run(balance_until=10)),
     ("2 machines", run(balance=1.0, options={"stop_grad_r": True})),
-    ("2 machines", run(balance=1.0, machines=1)),
     ("divergence", run(kl={"memry": 1.0})),
-    ("mixture", run(model="mixture")),
     ("memory", lambda: paper_settings("bindng", 2)),
 ]
 

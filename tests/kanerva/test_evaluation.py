@@ -40,6 +40,8 @@ def network(task="digits", model="product", machines=2, **options):
                 if name.startswith("assignment"):
                     parameter.add_(0.3 * torch.randn(parameter.shape))
             made.encoder.code.weight.mul_(5.0)
+            if task == "dsprites":
+                made.decoder.pixels.weight.mul_(20.0)  # for machines whose images differ
     return made
 
 
@@ -136,7 +138,7 @@ def test_every_metric_is_what_its_name_says(task, model, machines):
         expected |= of_imagination(made, images) if model == "product" else {}
     assert metrics.keys() == expected.keys()
     assert all(type(value) is float and math.isfinite(value) for value in metrics.values())
-    wrong = {name for name in expected if metrics[name] != pytest.approx(expected[name], rel=1e-4, abs=1e-7)}
+    wrong = {name for name in expected if metrics[name] != pytest.approx(expected[name], rel=1e-4, abs=1e-9)}
     assert not wrong
 
 
@@ -167,7 +169,8 @@ def test_episodes_are_taken_in_parts_with_the_noise_of_the_test():
             assert not torch.equal(before[:, machine], empty[:, machine])
             assert torch.equal(now[:, 1 - machine], before[:, 1 - machine])
         assert torch.equal(left.omega, trace.memory.omega)
-    assert run_episodes(made, episodes).forgotten.shape[1] == 0
+    few = type(episodes)(*(part[:2] for part in episodes))
+    assert run_episodes(made, few).forgotten.shape[1] == 0
 
 
 def test_retrieved_and_new_images_are_counted_by_their_cosine(monkeypatch):

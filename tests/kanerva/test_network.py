@@ -10,7 +10,7 @@ from other_device import OTHER, OtherDevice
 from torch.func import functional_call, grad, stack_module_state, vmap
 
 from kanerva import whole
-from kanerva.cases import same
+from kanerva.cases import randn, same
 from kanerva.whole import EVEN, FORMS, build, make, noise_of, pictures
 from mini_lib.errors import UsageError
 from mini_lib.kanerva import memory as functions
@@ -22,10 +22,6 @@ TIGHT = {"rtol": 1e-9, "atol": 1e-11}
 every_form = pytest.mark.parametrize("form", FORMS)
 even_weights_too = pytest.mark.parametrize("form", [*FORMS, *EVEN])
 MIXTURES = ["mixture", "full mixture"]
-
-
-def numbers(*shape, seed=0):
-    return torch.randn(shape, generator=torch_rng(seed, "numbers"), dtype=torch.float64)
 
 
 def batch_of(network, seed=0, **more):
@@ -90,7 +86,7 @@ def test_writing_in_two_parts_is_writing_at_once(form, monkeypatch):
     told, usual = [], functions.noise_variance
     monkeypatch.setattr(functions, "noise_variance", lambda *given: (told.append(given[2]), usual(*given))[1])
     network, noise = make(form), noise_of(make(form), items=5)
-    codes = numbers(2, 5, 3)
+    codes = randn(2, 5, 3)
     first, second = (
         {name: each[:, span] for name, each in noise.items()} for span in (slice(2), slice(2, 5))
     )
@@ -231,8 +227,8 @@ def choice():
 
 
 def test_straight_through_is_one_hot_with_the_gradient_of_soft_weights():
-    logits = numbers(4, 3).requires_grad_()
-    soft, pull = torch.softmax(logits, -1), numbers(4, 3, seed=1)
+    logits = randn(4, 3).requires_grad_()
+    soft, pull = torch.softmax(logits, -1), randn(4, 3, seed=1)
     hard = straight_through(soft)
     assert hard.equal(torch.nn.functional.one_hot(soft.argmax(-1), 3).double())
     ours, theirs = (
@@ -245,7 +241,7 @@ def test_straight_through_is_one_hot_with_the_gradient_of_soft_weights():
 @pytest.mark.parametrize("tau", [0.5, torch.tensor(2.0).double(), torch.tensor([2.0, 0.5]).double()])
 def test_gradients_of_a_choice_are_those_at_its_temperature(shape, tau):
     network = choice()
-    features, h, noise, pull = (numbers(*shape, n, seed=n) for n in (3, 4, 3, 3))
+    features, h, noise, pull = (randn(*shape, n, seed=n) for n in (3, 4, 3, 3))
     features.requires_grad_()
     logits = network.logits(torch.cat([features, h], dim=-1)) + noise
     each = tau.reshape(-1, *[1] * len(shape)) if isinstance(tau, torch.Tensor) and tau.dim() else tau
