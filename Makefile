@@ -8,14 +8,19 @@ STAGES := lint unit slow stored book browser
 
 # One thread a process: results repeat on a machine, and two workers use two cores.
 ALONE := OMP_NUM_THREADS=1
+NBVAL := $(ALONE) $(BIN)/pytest -q --nbval --nbval-current-env --nbval-cell-timeout=300 \
+  --nbval-sanitize-with notebooks/nbval_sanitize.cfg -n 2 --dist loadscope --no-loadscope-reorder
+FOUR := notebooks/esbn/1_tasks.ipynb notebooks/scan/2_streams.ipynb notebooks/functions/2_differences.ipynb \
+  notebooks/kanerva/1_bayesian_memory.ipynb
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book zip test lab notebooks lint format unit slow stress seeds stored browser pages vendor clean
+.PHONY: help book zip check test lab notebooks lint format unit slow stress seeds stored browser pages vendor clean
 
 help:
 	@echo "make book       build the book and print where to open it"
 	@echo "make zip        the book as one file that opens from the disk, with no network"
+	@echo "make check      style, quick tests and a notebook of each paper: two minutes"
 	@echo "make test       style, unit tests, slow tests, notebooks, the book and a browser reading it"
 	@echo "make lab        JupyterLab on the notebooks"
 	@echo "make notebooks  execute the notebooks again, in place"
@@ -66,6 +71,9 @@ test: $(READY)
 	  report="$$report $$stage $$(( $$(date +%s) - start )),"; \
 	done
 
+check: lint unit
+	$(NBVAL) $(FOUR)
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -91,8 +99,7 @@ seeds: $(READY)
 	$(ALONE) $(BIN)/python tools/notebooks.py --seeds-by 100
 
 stored: $(READY)
-	$(ALONE) $(BIN)/pytest -q --nbval --nbval-current-env --nbval-cell-timeout=300 \
-	  --nbval-sanitize-with notebooks/nbval_sanitize.cfg -n 2 --dist loadscope --no-loadscope-reorder notebooks
+	$(NBVAL) notebooks
 
 browser: $(READY)
 	$(BIN)/pytest -q -n 2 -m browser tests/browser

@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from mini_lib.module import Module
 FULL = {None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # None: PyTorch gives no number
 TRAINED = {
     "esbn": "esbn/distribution_of_three_m95",
+    "esbn_second": "esbn/distribution_of_three_m95_second",  # another seed, with other objects withheld
     "esbn_lstm": "esbn/distribution_of_three_m95_lstm",  # the baseline, on the same problems
     "gru_attention": "scan/gru_attention_add_jump",  # the baseline, on the same commands
     "syntactic_attention": "scan/syntactic_attention_add_jump",
@@ -57,24 +59,18 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 
     OSError says what failed (a full disk, say) and what to do; also where there is a folder or a device already.
     """
-    temporary = path
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        temporary = temporary_path(path)
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EEXIST, "it is there and is no file (a folder or a device)")
+        path.parent.mkdir(parents=True, exist_ok=True)
         write(temporary)
         os.replace(temporary, path)
     except (OSError, RuntimeError) as error:  # torch.save reports a full disk as a RuntimeError
         raise not_written(path, error) from error
     finally:
-        if temporary is not path:
-            temporary.unlink(missing_ok=True)
-
-
-def temporary_path(path: Path) -> Path:
-    """A temporary file next to `path`; makes the folder. OSError if the file could not be moved to `path`."""
-    if path.exists() and not path.is_file():
-        raise OSError(errno.EEXIST, "it is there and is no file (a folder or a device)")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        with suppress(OSError):  # it was moved, or was never there
+            temporary.unlink()
 
 
 def not_written(path: Path, error: Exception) -> OSError:
@@ -110,8 +106,6 @@ def save_weights(
     With `half` its floats are saved in half precision; integers stay as they are. The model may be on any device,
     and stays there. CorruptFileError if a weight is not finite as it would be saved.
     """
-    if not isinstance(model, nn.Module):
-        raise UsageError(f"save_weights takes a network, got {type(model).__name__}")
     state = {
         name: (value.half() if half and value.is_floating_point() else value).cpu().contiguous()
         for name, value in model.state_dict().items()
@@ -226,8 +220,6 @@ def _build(part: Any) -> Any:
 
 def _read(path: Path | str) -> tuple[dict, dict[str, Tensor]]:
     """A file's header and its tensors."""
-    if not isinstance(path, Path | str):
-        raise UsageError(f"weights are read from a path, got {path!r}")
     if not Path(path).is_file():
         raise FileNotFoundError(f"no weights at {path}; `network.save(path)` writes such a file")
     try:

@@ -34,10 +34,7 @@ CPU = torch.device("cpu")
 LOG_EVERY = 10  # updates; in between, nothing is read back from a GPU
 CHECKPOINT_SECONDS = 60.0
 CHECKPOINT = {"plan", "tensors", "optimizer", "update", "seconds", "alive", "curve", "checks"}
-OF_ALL = (
-    "step",
-    "mu_product",
-)  # what an optimizer keeps of a parameter that is one number, the same in a stack
+OF_ALL = ("step", "mu_product")  # what an optimizer keeps of a parameter that is the same in a whole stack
 Batch = dict[str, Any]  # tensors by name; "noise", if there is any, is such a dict itself
 
 
@@ -121,13 +118,7 @@ class TrainingRun:
         """UsageError for what cannot be trained."""
         if not re.fullmatch(r"[\w.,+=-]{1,200}", str(self.key)) or not str(self.key).strip("."):
             raise UsageError(f"key names a file: up to 200 letters, digits and _ . , + = -; got {self.key!r}")
-        for name in (
-            "examples",
-            "batch_size",
-            "epochs",
-            "lr",
-            "clip",
-        ):  # a checkpoint holds no numbers of NumPy
+        for name in ("examples", "batch_size", "epochs", "lr", "clip"):  # a checkpoint holds no NumPy
             setattr(self, name, plain(getattr(self, name)))
         check_positive_int(examples=self.examples, batch_size=self.batch_size)
         if self.epochs != 0:  # a run that only measures makes no update
@@ -234,17 +225,11 @@ def train(
     """
     if not isinstance(runs, Sequence) or not all(isinstance(run, TrainingRun) for run in runs):
         raise UsageError("train takes a list of TrainingRun, such as [run]")
-    if not callable(stop):
-        raise UsageError(f"stop has to be a function of the number of updates, got {stop!r}")
-    if checkpoints is not None and (not isinstance(checkpoints, Path | str) or not str(checkpoints)):
-        raise UsageError(f"checkpoints has to be the path of a folder, got {checkpoints!r}")
     runs, device = list(runs), pick_device(str(device))
     checkpoints = None if checkpoints is None else Path(checkpoints)
     stacked = device.type == "cuda" if stacked is None else stacked
     if len({run.key for run in runs}) < len(runs):
-        raise UsageError(
-            "two of these runs have the same key; a key names one run of one seed, and its checkpoint"
-        )
+        raise UsageError("two of these runs have the same key; a key names one run and its checkpoint")
     if len({id(run.model) for run in runs}) < len(runs):
         raise UsageError("two of these runs have the same network; build each run anew")
     states = {run.key: _checkpoint(run, checkpoints) for run in runs}
@@ -318,11 +303,7 @@ def load_epoch(runs: Sequence[tuple[Callable[[int], Batch], int, str]], epoch: i
     batches = []
     for draw, examples, name in runs:
         batches.append(batch := draw(epoch))
-        if not isinstance(batch, dict):
-            raise UsageError(f"epoch of {name} has to give a dict of tensors, got a {type(batch).__name__}")
         for key, value in batch.items():
-            if not isinstance(value, Tensor):
-                raise UsageError(f"epoch of {name} gives a {type(value).__name__} as {key!r}, not a tensor")
             if value.dim() == 0 or len(value) != examples:
                 raise UsageError(
                     f"epoch {epoch} of {name} gives {key!r} of shape {list(value.shape)}; the run has {examples} "

@@ -17,17 +17,12 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 CPU = torch.device("cpu")
 OTHER = torch.device("meta:1")  # what its tensors call it; unlike those of "meta" itself they hold values
 COPIES = {"_to_copy", "copy_"}  # go from device to device
+# Values are read back: by those that ask, by a decomposition that checks itself, or to know a result's shape.
+# (`repeat_interleave` would not need it where its length is passed.)
 READS = {"_local_scalar_dense", "equal", "is_nonzero", "allclose"}
-# Whether a decomposition succeeded is read back, by a check of its own or within the operation.
-READS |= {
-    "_linalg_check_errors",
-    "_linalg_eigh",
-    "_linalg_eigvals",
-    "linalg_eig",
-    "_linalg_svd",
-    "linalg_lstsq",
-}
-SHAPED_BY_VALUES = {"nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "bincount"}
+READS |= {"_linalg_check_errors", "_linalg_eigh", "_linalg_eigvals", "linalg_eig", "_linalg_svd"}
+READS |= {"linalg_lstsq", "nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive"}
+READS |= {"bincount", "repeat_interleave"}
 INDEXES = {"index", "index_put", "index_put_", "_index_put_impl_"}
 
 
@@ -62,11 +57,8 @@ class Lists(TorchFunctionMode):
         """Make the tensor, then copy it."""
         kwargs = dict(kwargs or {})
         if function is Tensor.new_tensor and args[0].device == OTHER:
-            function, args, kwargs = (
-                torch.tensor,
-                args[1:],
-                {"dtype": args[0].dtype, "device": OTHER} | kwargs,
-            )
+            kwargs = {"dtype": args[0].dtype, "device": OTHER} | kwargs
+            function, args = torch.tensor, args[1:]
         if function in (torch.tensor, torch.as_tensor) and kwargs.get("device") is not None:
             where = torch.device(kwargs.pop("device"))
             return function(*args, **kwargs).to(where)
@@ -118,13 +110,8 @@ def _waits(name: str, args: tuple, there: list, here: list, asked: torch.device 
         return (from_there and not to_there) or (to_there and bool(here))
     if name == "_to_copy":
         return bool(there and asked == CPU) or bool(here and asked == OTHER)
-    if not there:
-        return False
-    if name in INDEXES:
+    if there and name in INDEXES:
         masks = [each for each in args[1] if each is not None and each.dtype in (torch.bool, torch.uint8)]
         one_value = name != "index" and args[2].numel() == 1  # then it is a masked fill
         return bool(masks) and not one_value
-    sizes_given = (
-        name != "repeat_interleave"
-    )  # its tensor of repeats says how long the result is; stricter than a GPU where the length is passed
-    return name in READS or name in SHAPED_BY_VALUES or not sizes_given
+    return bool(there) and name in READS

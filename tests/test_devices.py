@@ -1,70 +1,46 @@
 """Devices by name, and precision: what is asked for in a block, and afterwards what the user had."""
 
-from dataclasses import replace
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import torch
-from test_training import toy
 
-from mini_lib.devices import check_precision, pick_device, use_precision
+from mini_lib.devices import describe, pick_device, use_precision
 from mini_lib.errors import UsageError
-from mini_lib.training import train
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+BACKENDS = torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn
 
 
-def test_a_device_is_there():
-    assert pick_device("cpu").type == "cpu"
+def test_a_device_is_there_and_has_a_name(monkeypatch):
     assert pick_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    monkeypatch.setattr(
+        Path, "read_text", lambda path: "processor : 0\nmodel name\t: Xeon: 7\nmodel name : 8"
+    )
+    assert describe(pick_device("cpu")) == "cpu: Xeon: 7"
+    for name in ("gpu", "cuda:99", "meta"):
+        with pytest.raises(UsageError, match=rf"device '{name}'.*; use"):
+            pick_device(name)
 
 
+@pytest.mark.parametrize("own_choice", [False, True])
 @pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: pick_device("gpu"), "unknown device 'gpu'; use auto, cpu or cuda"),
-        (lambda: pick_device("cuda:99"), r"device 'cuda:99' is not there: PyTorch sees \d+ GPUs"),
-        (lambda: pick_device("meta"), "device 'meta' is not supported"),
-        (lambda: check_precision("bf16", torch.device("cpu")), "unknown precision 'bf16'"),
-        (lambda: train([toy(1)], precision="tf32"), "tf32 is a precision of GPUs"),
-    ],
+    ("precision", "device", "setting"), [("fp32", CPU, None), ("fp32", GPU, "ieee"), ("tf32", GPU, "tf32")]
 )
-def test_what_is_absent_or_unknown_is_refused(call, message):
-    with pytest.raises(UsageError, match=message):
-        call()
+def test_a_gpu_computes_in_the_precision_asked_for_and_then_in_the_users(
+    precision, device, setting, own_choice, monkeypatch
+):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", own_choice)
+    before = [part.fp32_precision for part in BACKENDS]
+    with suppress(KeyboardInterrupt), use_precision(precision, device):
+        assert [part.fp32_precision for part in BACKENDS] == ([setting] * 3 if setting else before)
+        raise KeyboardInterrupt
+    assert [part.fp32_precision for part in BACKENDS] == before
+    assert torch.backends.cudnn.allow_tf32 == own_choice
 
 
-def precisions():
-    """PyTorch's settings, newer and older ones."""
-    backends = torch.backends
-    newer = [part.fp32_precision for part in (backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn)]
-    return newer, backends.cuda.matmul.allow_tf32, backends.cudnn.allow_tf32
-
-
-@pytest.fixture(params=[False, True])
-def own_choice(request):
-    """The user's own precision for convolutions, both ways."""
-    before = torch.backends.cudnn.allow_tf32
-    torch.backends.cudnn.allow_tf32 = request.param
-    yield precisions()
-    torch.backends.cudnn.allow_tf32 = before
-
-
-def test_training_on_a_cpu_leaves_the_users_precision_alone(own_choice):
-    during = []
-    training_run = toy(1)
-    measured = training_run.evaluate
-    train([replace(training_run, evaluate=lambda net: during.append(precisions()) or measured(net))])
-    assert during == [own_choice]
-    assert precisions() == own_choice
-
-
-@pytest.mark.parametrize(("precision", "setting"), [("fp32", "ieee"), ("tf32", "tf32")])
-def test_a_gpu_computes_in_the_precision_asked_for_and_then_in_the_users(precision, setting, own_choice):
-    def fail():
-        with use_precision(precision, torch.device("cuda")):
-            backends = torch.backends
-            for part in (backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn):
-                assert part.fp32_precision == setting
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fail()
-    assert precisions() == own_choice
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+def test_a_precision_that_a_cpu_does_not_have_is_refused(precision):
+    with pytest.raises(UsageError, match=precision), use_precision(precision, CPU):
+        pass

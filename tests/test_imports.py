@@ -7,93 +7,69 @@ in both layers.
 import ast
 import re
 import tomllib
+from collections.abc import Iterable
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 import mini_lib
+from mini_lib.reproduction.cells import PAPERS, STUDIES
 
 ROOT = Path(mini_lib.__file__).parent
 PYTEST = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-STUDY = "grid"  # uses the networks of the papers; none of them knows it
-PAPERS = ("esbn", "scan", "functions", "kanerva", STUDY)
-FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
-COMMAND = (Path("__main__.py"), Path("reproduction/cli.py"))  # these may import from all
+TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text() for path in sorted(ROOT.rglob("*.py"))}
+TREES = {path: ast.parse(text) for path, text in TEXTS.items()}
+MODULES = {path.removesuffix(".py").replace("/", "."): path for path in TEXTS}
+COMMAND = {"__main__", "reproduction.cli"}  # these may import from all
 # These load a module when asked for it by name: a trained network, a paper's cells or its live figure.
 BY_NAME = {"files.py", *(f"reproduction/{name}.py" for name in ("cells", "live"))}
 
 
-def imported(path: Path) -> set[str]:
-    """The names in mini_lib that a file imports, without that prefix: "scan.tasks.encode"."""
-    names = set()
-    for node in ast.walk(ast.parse((ROOT / path).read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path} imports relatively"
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+def imported(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names in mini_lib that lines of a file import, without that prefix: "scan.tasks.encode"."""
+    plain = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    froms = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    names = plain + [
+        f"{'.' * each.level}{each.module}.{alias.name}" for each in froms for alias in each.names
+    ]
+    assert not [name for name in names if name.startswith(".")], "a relative import"
     return {name.removeprefix("mini_lib.") for name in names if name.startswith("mini_lib.")}
 
 
-def place(parts: tuple[str, ...]) -> tuple[str, str]:
-    """The layer ("library" or "reproduction") and the paper, or "" for the layer's core."""
-    upper = parts[0] == "reproduction"
-    inner = parts[1:] if upper else parts
-    return "reproduction" if upper else "library", inner[0] if inner and inner[0] in PAPERS else ""
+def place(name: str) -> tuple[str, str]:
+    """The layer ("library" or "reproduction") of a module, and its paper, or "" for the layer's core."""
+    upper, inner = name.startswith("reproduction"), name.removeprefix("reproduction.").split(".")[0]
+    return "reproduction" if upper else "library", inner if inner in {*PAPERS, *STUDIES} else ""
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
-def test_the_library_does_not_import_the_reproduction_nor_a_paper_another(path: Path):
-    layer, paper = place(path.parts)
-    for name in imported(path):
-        other_layer, other_paper = place(tuple(name.split(".")))
-        if path not in COMMAND:
-            assert layer == "reproduction" or other_layer == "library", f"{path}: {name}"
-            assert other_paper in ("", paper) or paper == STUDY, f"{path}: {name}"
+def test_the_library_does_not_import_the_reproduction_nor_a_paper_another():
+    for module in MODULES.keys() - COMMAND:
+        layer, paper = place(module)
+        for name in imported([*ast.walk(TREES[MODULES[module]])]):
+            other_layer, other_paper = place(name)
+            assert layer == "reproduction" or other_layer == "library", f"{module}: {name}"
+            assert other_paper in ("", paper) or paper in STUDIES, f"{module}: {name}"
 
 
 def test_no_file_imports_itself_through_others():
     """What a function imports comes later, such as `files` in `module`."""
-    modules = {".".join(path.with_suffix("").parts): path for path in FILES}
     graph = {}
-    for name, path in modules.items():
-        body = ast.parse((ROOT / path).read_text()).body
-        froms = [node for node in body if isinstance(node, ast.ImportFrom)]
-        named = {
-            f"{node.module}.{alias.name}".removeprefix("mini_lib.") for node in froms for alias in node.names
-        }
-        graph[name] = {
-            other for other in modules if other in named | {each.rpartition(".")[0] for each in named}
-        }
+    for module, path in MODULES.items():
+        named = imported(TREES[path].body)
+        graph[module] = MODULES.keys() & (named | {each.rpartition(".")[0] for each in named})
     order = [*TopologicalSorter(graph).static_order()]  # CycleError names the files
     assert order.index("errors") < order.index("hashing") < order.index("reproduction.records")
 
 
-def test_only_the_files_that_are_named_load_by_name():
+def test_only_the_files_that_are_named_load_by_name_and_none_uses_pytorchs_private_modules():
     """An import that no `import` line shows would get past the tests above."""
-    by_name = set()
-    for path in FILES:
-        nodes = ast.walk(ast.parse((ROOT / path).read_text()))
-        if {"import_module", "__import__"} & {
-            getattr(node, "id", getattr(node, "attr", "")) for node in nodes
-        }:
-            by_name.add(path.as_posix())
-    assert by_name == BY_NAME
-
-
-def test_no_private_module_of_pytorch_is_used():
-    lines = re.compile(r"^\s*(from|import) torch[\w.]*\._|\btorch\._(?!_)", re.MULTILINE)
-    private = {path.as_posix() for path in FILES if lines.search((ROOT / path).read_text())}
-    assert not private
+    by_name = re.compile(r"\bimport_module\(|\b__import__\(")
+    assert {path for path, text in TEXTS.items() if by_name.search(text)} == BY_NAME
+    private = re.compile(r"^\s*(from|import) torch[\w.]*\._|\btorch\._(?!_)", re.MULTILINE)
+    assert not [path for path, text in TEXTS.items() if private.search(text)]
 
 
 def test_shapes_are_checked_wherever_they_are_written():
     (option,) = [each for each in PYTEST["addopts"] if each.startswith("--jaxtyping-packages=")]
-    checked = option.partition("=")[2].split(",")
-    for path in FILES:
-        module = ".".join(("mini_lib", *path.with_suffix("").parts))
-        if "from jaxtyping import" in (ROOT / path).read_text():
-            assert any(f"{module}.".startswith(f"{each}.") for each in checked), (
-                f"{module}: add it to {option}"
-            )
+    checked = tuple(f"{each}." for each in option.partition("=")[2].split(","))
+    shaped = [f"mini_lib.{name}." for name, path in MODULES.items() if "from jaxtyping import" in TEXTS[path]]
+    assert not [name for name in shaped if not name.startswith(checked)], "add these to pyproject.toml"

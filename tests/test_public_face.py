@@ -1,49 +1,59 @@
-"""What `import mini_lib` offers: at once, by name, each with an example that runs (as a doctest)."""
+"""What `import mini_lib` offers: at once, by name, each with an example that runs (as a doctest), and typed."""
 
-import importlib
 import inspect
+import re
 import subprocess
 import sys
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
-from torch import nn
 
 import mini_lib
+from mini_lib.reproduction.cells import PAPERS, STUDIES
 
-PACKAGES = ("esbn", "scan", "functions", "kanerva", "grid")
-
-
-@pytest.mark.parametrize("name", mini_lib.__all__)
-def test_every_name_is_there_with_an_example(name: str):
-    offered = getattr(mini_lib, name)
-    assert name in dir(mini_lib)
-    # An example of the file will do where several networks are called alike; a package's names have their own.
-    no_examples = (*PACKAGES, "TRAINED", "UsageError")
-    assert name in no_examples or ">>>" in inspect.getsource(sys.modules[offered.__module__])
+ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_every_network_of_a_paper_has_an_example(package: str):
-    models = importlib.import_module(f"mini_lib.{package}")
-    public = {name: getattr(models, name) for name in models.__all__}
-    networks = {
-        name: kind for name, kind in public.items() if inspect.isclass(kind) and issubclass(kind, nn.Module)
-    }
-    bare = [
-        name
-        for name, kind in networks.items()
-        if ">>>" not in inspect.getsource(sys.modules[kind.__module__])
-    ]
-    assert not bare
-    assert len(networks) > 1
+def test_every_name_is_there_with_an_example():
+    """An example of the file will do where several networks are called alike."""
+    no_examples = {*PAPERS, *STUDIES, "TRAINED", "UsageError"}
+    for name in mini_lib.__all__:
+        offered = getattr(mini_lib, name)
+        assert name in no_examples or ">>>" in inspect.getsource(sys.modules[offered.__module__]), name
 
 
-def test_nothing_heavy_is_loaded_until_it_is_asked_for():
-    code = "import sys, mini_lib; assert 'torch' not in sys.modules; mini_lib.ESBN; assert 'torch' in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_a_name_that_is_not_there_is_answered_with_the_nearest():
-    code = "import mini_lib; mini_lib.esbn; mini_lib.ESBM"
+def test_nothing_heavy_is_loaded_until_it_is_asked_for_and_a_wrong_name_is_answered():
+    code = "import sys, mini_lib; assert 'torch' not in sys.modules; mini_lib.ESBM"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
     assert "AttributeError: No mini_lib attribute ESBM. Did you mean: 'ESBN'?" in answer
+
+
+SCRIPT = """
+import torch
+import mini_lib
+
+network = mini_lib.ESBN(features=8, classes=2)
+reveal_type(network)  # ESBN
+reveal_type(mini_lib.train)  # list[mini_lib.training.Run]
+reveal_type(mini_lib.load("mine.safetensors"))  # Module
+mini_lib.ESBN(feature=8)  # error: call-arg
+mini_lib.ESBM(features=8)  # error: attr-defined
+mini_lib.make_problems("rmts", "85", seed=1)  # error: arg-type
+mini_lib.TrainingRun("sums", "sums")  # error: Too many positional
+"""
+
+
+@pytest.mark.slow
+def test_a_type_checker_knows_the_public_names_and_finds_mistakes(tmp_path: Path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    options = ["--check-untyped-defs", "--cache-dir", str(tmp_path), str(tmp_path / "script.py")]
+    command = [sys.executable, "-m", "mypy", *options]
+    out = subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout
+    said = defaultdict(str)
+    for number, text in re.findall(r"script\.py:(\d+): (.*)", out):
+        said[int(number)] += text
+    lines = enumerate(SCRIPT.splitlines(), start=1)
+    expected = {number: line.split("# ")[1].removeprefix("error: ") for number, line in lines if "# " in line}
+    assert said.keys() == expected.keys(), out
+    assert not [said[number] for number, text in expected.items() if text not in said[number]]

@@ -7,24 +7,51 @@ name, and keeps its weights in half precision.
 
 import argparse
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from mini_lib.files import save_weights, write_atomically
-from mini_lib.reproduction.scan import dax
-from mini_lib.scan.runs import paper_settings
-from mini_lib.training import train
+from mini_lib.reproduction.scan.dax import STORED, Dax
+from mini_lib.scan import analysis
+from mini_lib.scan.runs import Settings, accuracy, build, paper_settings, tutorial_settings
+from mini_lib.scan.syntactic_attention import SyntacticAttention
+from mini_lib.scan.tasks import EOS, SOS, encode, get_split
+from mini_lib.training import TrainingRun, train
 
+SEEDS = range(1, 11)
+SETTINGS = tutorial_settings(split="add_dax", epochs=2)
 BASELINE = paper_settings(
     "add_jump", "gru_attention", lr=0.4, epochs=6, checks=(), options={"hidden": 64, "dropout": 0.0}
 )
-WEIGHTS = {"gru_attention": BASELINE, "syntactic_attention_dax": dax.SETTINGS}
+WEIGHTS = {"gru_attention": BASELINE, "syntactic_attention_dax": SETTINGS}
+
+
+def falling(settings: Settings, seed: int) -> TrainingRun:
+    """A run whose learning rate falls to 0."""
+    run = build(settings, seed)
+    return replace(run, schedule=falling_rate(run.updates))
+
+
+def falling_rate(updates: int) -> Callable[[int], float]:
+    """The rate of an update, as a share of the first one's."""
+    return lambda update: 1 - update / updates
+
+
+def measure(network: SyntacticAttention) -> Dax:
+    """The scores and the meanings of a network, percentages with two decimals."""
+    test = get_split("add_dax").test
+    as_walk = [command.replace("dax", "walk") for command in test]
+    best = analysis.dictionary(network).best()
+    scores = (round(accuracy(network, encode(texts)), 2) for texts in (test, as_walk))
+    return Dax(*scores, {word: best[word] for word in ("dax", SOS, EOS)})
 
 
 def keep(name: str, path: Path, seed: int = 1) -> None:
     """Train the network of that name, and write its weights."""
-    training_run = dax.falling(WEIGHTS[name], seed)
+    training_run = falling(WEIGHTS[name], seed)
     run = train([training_run], progress=True)[0]
     with torch.no_grad():
         about = {
@@ -35,15 +62,10 @@ def keep(name: str, path: Path, seed: int = 1) -> None:
     save_weights(run.model, path, about | {"command": f"tools/make_dax.py {name} {path.name}"})
 
 
-def store(found: dict[int, dax.Dax]) -> None:
-    """Write results to where `stored` reads them, percentages with two decimals."""
-    rounded = {
-        seed: each._replace(
-            test_accuracy=round(each.test_accuracy, 2), with_walk=round(each.with_walk, 2)
-        )._asdict()
-        for seed, each in found.items()
-    }
-    write_atomically(dax.STORED, lambda path: path.write_text(json.dumps(rounded, indent=1) + "\n"))
+def store(found: dict[int, Dax]) -> None:
+    """Write results to where `stored` reads them."""
+    fields = {seed: each._asdict() for seed, each in found.items()}
+    write_atomically(STORED, lambda path: path.write_text(json.dumps(fields, indent=1) + "\n"))
 
 
 if __name__ == "__main__":
@@ -56,4 +78,4 @@ if __name__ == "__main__":
     if given.name:
         keep(given.name, given.file or parser.error("name the FILE for the weights"))
     else:
-        store({seed: dax.measure(train([dax.falling(dax.SETTINGS, seed)])[0].model) for seed in dax.SEEDS})
+        store({seed: measure(train([falling(SETTINGS, seed)])[0].model) for seed in SEEDS})

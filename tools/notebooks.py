@@ -1,7 +1,8 @@
 """Execute the notebooks in place, so that what they store was made by one command: `make notebooks`.
 
 Every notebook runs from top to bottom in a fresh kernel with one thread, and nothing
-that changes from run to run (times, kernel ids, the name of an editor) stays in the file.
+that changes from run to run (kernel ids, the name of an editor) stays in the file, but for
+`cpu_seconds`, what all of it took of one core: a test bounds it.
 
 With `--seeds-by N` (`make seeds`) all seeds are moved by N, and the files stay as they are: the cells that then fail
 are listed. That is right for the numbers of one network, and wrong for a conclusion, so a person reads the list.
@@ -52,9 +53,12 @@ def store(path: Path) -> None:
     """Execute one notebook and write it back; the file changes only if every cell succeeded."""
     notebook = nbformat.read(path, as_version=4)
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL})
+    notebook.cells.append(nbformat.v4.new_code_cell("import time\nprint(time.process_time())"))
     execute(notebook, path.parent, store_widget_state=False)
+    seconds = float(notebook.cells.pop().outputs[0].text)
+    tidy(notebook).metadata["cpu_seconds"] = round(seconds)
     scratch = path.with_suffix(".ipynb.part")
-    nbformat.write(tidy(notebook), scratch)
+    nbformat.write(notebook, scratch)
     os.replace(scratch, path)
 
 

@@ -1,5 +1,4 @@
 # The public names, for `lazy_loader` and for type checkers.
-from .analysis import ConstantSignal as ConstantSignal, dissociation as dissociation, kept as kept
 from .mechanisms import (
     Abstractor as Abstractor,
     CoRelNet as CoRelNet,

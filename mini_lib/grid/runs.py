@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -16,7 +15,7 @@ from mini_lib.esbn.network import ConvEncoder, TemporalContextNorm
 from mini_lib.esbn.runs import loss_and_accuracy, shuffled
 from mini_lib.esbn.tasks import Problems, check_regime, get_task
 from mini_lib.functions.tasks import STEPS, sample_curves
-from mini_lib.grid import analysis, tasks
+from mini_lib.grid import tasks
 from mini_lib.grid.networks import (
     GIVEN,
     MODELS,
@@ -127,15 +126,14 @@ def build(settings: Settings, seed: int) -> TrainingRun:
         model = settings.network()
     kinds = {"curves": curve_parts, "commands": partial(command_parts, model)}
     kinds |= dict.fromkeys(ITEM_TASKS, item_parts)
-    scores, exchanges, parts = kinds.get(settings.task, rule_parts)(settings, drawn)
-    measure = partial(evaluate, scores=scores, exchanges=exchanges, untrained=deepcopy(model))
+    scores, parts = kinds.get(settings.task, rule_parts)(settings, drawn)
     epochs = math.ceil(settings.updates / math.ceil(parts["examples"] / settings.batch_size))
     kind = (settings.task, settings.model, settings.options, settings.normalised, settings.trained_encoder)
-    return settings.training_run(seed, model, evaluate=measure, epochs=epochs, stack=(PAPER, *kind), **parts)
+    return settings.training_run(seed, model, evaluate=scores, epochs=epochs, stack=(PAPER, *kind), **parts)
 
 
-# For each kind of task: the scores, the exchanges, and further arguments of `TrainingRun`.
-Parts = tuple[Callable[[nn.Module], dict[str, float]], analysis.Exchanges, dict]
+# For each kind of task: the scores, and further arguments of `TrainingRun`.
+Parts = tuple[Callable[[nn.Module], dict[str, float]], dict]
 
 
 def rule_parts(settings: Settings, seed: int) -> Parts:
@@ -146,19 +144,19 @@ def rule_parts(settings: Settings, seed: int) -> Parts:
     parts = {"epoch": partial(shuffled, data.train, seed), "examples": len(data.train), "loss": answer_loss}
     if settings.trained_encoder:
         parts["dedupe_batch"] = shown_once
-    return scores, analysis.glyphs_exchanged(data.familiar, *data.images), parts
+    return scores, parts
 
 
 def item_parts(settings: Settings, seed: int) -> Parts:
     """Other problems in every epoch, of the same glyphs."""
     name, examples = settings.task == "name", FRESH * settings.batch_size
-    tests, pools = tasks.item_tests(seed, TESTED, name), tasks.item_pools(seed)
+    familiar, _ = tasks.item_pools(seed)
 
     def epoch(number: int) -> Batch:
-        return vars(tasks.items(examples, pools[0], numpy_rng(seed, "items", number), name))
+        return vars(tasks.items(examples, familiar, numpy_rng(seed, "items", number), name))
 
-    parts = {"epoch": epoch, "examples": examples, "loss": answer_loss}
-    return partial(accuracies, parts=tests), analysis.glyphs_exchanged(tests["familiar"], *pools), parts
+    scores = partial(accuracies, parts=tasks.item_tests(seed, TESTED, name))
+    return scores, {"epoch": epoch, "examples": examples, "loss": answer_loss}
 
 
 def curve_parts(settings: Settings, seed: int) -> Parts:
@@ -169,7 +167,7 @@ def curve_parts(settings: Settings, seed: int) -> Parts:
         return {"y": sample_curves(examples, OBSERVED + 1, torch_rng(seed, "curves", number)).y}
 
     scores = partial(extrapolation_errors, parts=tasks.transformed_curves(TEST_CURVES))
-    return scores, analysis.curves_exchanged(), {"epoch": epoch, "examples": examples, "loss": step_loss}
+    return scores, {"epoch": epoch, "examples": examples, "loss": step_loss}
 
 
 def command_parts(model: nn.Module, settings: Settings, seed: int) -> Parts:
@@ -177,7 +175,7 @@ def command_parts(model: nn.Module, settings: Settings, seed: int) -> Parts:
     data, recipe = tasks.command_data(seed), RECIPES["syntactic_attention"]
     parts = recipe.sampler(data.train, settings.batch_size, seed) | {"loss": recipe.loss}
     parts |= {"noise": partial(noise, model, seed), "dedupe_batch": recipe.dedupe_batch}
-    return partial(exact_matches, parts=data.tests), analysis.commands_exchanged(), parts
+    return partial(exact_matches, parts=data.tests), parts
 
 
 def shown_once(batch: Batch) -> Batch:
@@ -196,18 +194,6 @@ def step_loss(model: Callable, batch: Batch) -> tuple[Tensor, Tensor]:
     y = batch["y"]
     error = (model(y[:, :-1]) - (y[:, -1] - y[:, -2])).square().mean()
     return error, error
-
-
-def evaluate(
-    model: nn.Module,
-    scores: Callable[[nn.Module], dict[str, float]],
-    exchanges: analysis.Exchanges,
-    untrained: nn.Module,
-) -> dict[str, float]:
-    """The metrics of a run: scores by part, and what exchanges leave of the signal, untrained and trained."""
-    before = analysis.dissociation(untrained, exchanges)
-    after = analysis.dissociation(model, exchanges)
-    return scores(model) | after | {f"untrained_{name}": value for name, value in before.items()}
 
 
 @torch.no_grad()

@@ -32,7 +32,6 @@ class TaskData(NamedTuple):
     train: Problems  #: to learn from.
     familiar: Problems  #: other problems, of glyphs met in training.
     new: Problems  #: problems of glyphs not met in training.
-    images: tuple[Int[Tensor, "P"], Int[Tensor, "Q"]]  #: the glyphs of training, and the others.
 
 
 def rules(task: str, m: int, seed: int) -> TaskData:
@@ -44,8 +43,7 @@ def rules(task: str, m: int, seed: int) -> TaskData:
     cut = len(data.train.answers) // HELD_OUT
     every = Problems(data.train.ids[..., None], data.train.answers)
     new = Problems(data.test.ids[..., None], data.test.answers)
-    images = data.train_images, data.test_images
-    return TaskData(Problems(*every[cut:]), Problems(*every[:cut]), new, images)
+    return TaskData(Problems(*every[cut:]), Problems(*every[:cut]), new)
 
 
 def items(count: int, pool: Int[Tensor, "P"], rng: np.random.Generator, name: bool = False) -> Problems:

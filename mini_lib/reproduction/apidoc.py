@@ -82,14 +82,11 @@ def fields(record: type, known: dict[object, str], hidden: Collection[str] = ())
     lines = []
     for name, kind in kinds.items():
         if typing.get_origin(kind) is not typing.ClassVar and name not in hidden:
-            shape, what = typed(kind, known), meant.get(name, "")
-            shape = re.sub(r"mini_lib[\w.]+", r":py:obj:`~\g<0>`", shape)
-            equals = (
-                ""
-                if defaults.get(name, dataclasses.MISSING) is dataclasses.MISSING
-                else f" = {defaults[name]!r}"
-            )
-            lines.append(f"* ``{name}{equals}``{' ' if shape else ''}{shape}{': ' if what else ''}{what}")
+            shape = re.sub(r"mini_lib[\w.]+", r":py:obj:`~\g<0>`", typed(kind, known))
+            default = defaults.get(name, dataclasses.MISSING)
+            equals = "" if default is dataclasses.MISSING else f" = {default!r}"
+            what = f": {meant[name]}" if meant.get(name) else ""
+            lines.append(f"* ``{name}{equals}``{f' {shape}' * bool(shape)}{what}")
     return lines
 
 

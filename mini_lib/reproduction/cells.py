@@ -1,6 +1,5 @@
 """Entries of tables: each names the settings of the runs whose mean is compared with the paper's number."""
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -40,9 +39,7 @@ class Cell:
     runs: int  #: how many the paper has.
     file: str  #: the records file of the runs: the table that declares these settings first.
     metric: str = "test_accuracy"  #: which of a record's metrics.
-    variant: str = (
-        ""  #: empty, or which other networks, task or interpretation it has than the paper's entry.
-    )
+    variant: str = ""  #: which other networks, task or interpretation it has than the paper's entry, if any.
 
     @property
     def paper(self) -> str:
@@ -130,14 +127,10 @@ def select(
     elif what in tables:
         cells = [cell for cell in cells if cell.table == what]
     elif what not in (None, *known):
-        raise unknown_name(what, [*known, *tables, *claims])
+        error = unknown_name_error("paper, table or claim", what, [*known, *tables, *claims])
+        said = str(error).partition(" known:")[0]
+        raise UsageError(f"{said} `mini-lib list` shows the tables, `mini-lib claims` the claims")
     return narrow(cells, row=rows, column=columns, variant=variants)
-
-
-def unknown_name(what: str, known: Iterable[str]) -> UsageError:
-    """The error for what is no paper, table or claim: the nearest name, and which commands list them."""
-    said = str(unknown_name_error("paper, table or claim", what, known)).partition(" known:")[0]
-    return UsageError(f"{said} `mini-lib list` shows the tables, `mini-lib claims` the claims")
 
 
 def narrow(cells: Iterable[Cell], **wanted: Iterable[str] | None) -> list[Cell]:
@@ -146,10 +139,8 @@ def narrow(cells: Iterable[Cell], **wanted: Iterable[str] | None) -> list[Cell]:
     for field, names in wanted.items():
         if names:
             known = dict.fromkeys(getattr(cell, field) for cell in cells)
-            names = [
-                TUTORIAL if field == "variant" and name == "small" and name not in known else name
-                for name in names
-            ]
+            if field == "variant" and "small" not in known:  # as commands call it
+                names = [TUTORIAL if name == "small" else name for name in names]
             check_names(field, [name for name in names if name], filter(None, known))
             cells = [cell for cell in cells if getattr(cell, field) in names]
     return cells
@@ -157,7 +148,5 @@ def narrow(cells: Iterable[Cell], **wanted: Iterable[str] | None) -> list[Cell]:
 
 def by_table(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
     """Entries by their table, in order."""
-    found = defaultdict(list)
-    for cell in cells:
-        found[cell.table].append(cell)
-    return found
+    cells = list(cells)
+    return {table: [c for c in cells if c.table == table] for table in dict.fromkeys(c.table for c in cells)}

@@ -8,11 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from mini_lib.errors import check_names, unknown_name_error
+from mini_lib.errors import check_names
 from mini_lib.reproduction.cells import TUTORIAL, Cell, size_and_name
 from mini_lib.reproduction.comparison import Comparison, counted
 from mini_lib.reproduction.judgement import (
-    KINDS,
     NOT_REPRODUCED,
     NOT_RUN,
     REPRODUCED,
@@ -32,7 +31,7 @@ WINDOW = 5  # logged batches that a training accuracy is averaged over before it
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """A claim of a paper, or one of ours beside it: a control, or what the text does not say of its tables."""
+    """A claim of a paper, or one of ours beside it."""
 
     id: str  #: such as "esbn.C1".
     statement: str  #: in a sentence.
@@ -41,9 +40,7 @@ class Claim:
     #: the paper reports) and its numbers; `metric` where it is not the entries' own.
     rule: dict
     ours: bool = False  #: whether it is ours: the paper does not say so.
-    control: bool = (
-        False  #: whether it is a control of ours: where it is not reproduced, no claim on its tables is.
-    )
+    control: bool = False  #: whether no claim on its tables is reproduced where this one is not.
     presumes: str = ""  #: the claim without which there is nothing to test.
     otherwise: str = ""  #: what is said where that claim is not reproduced.
     given: Sequence[str] = ()  #: variants in which it is so by construction; it is not judged there.
@@ -78,16 +75,8 @@ class Judgement(NamedTuple):
 
 @cache
 def load_claims() -> tuple[Claim, ...]:
-    """All claims; UsageError for a rule of unknown kind."""
-    claims = tuple(Claim(**entry) for entry in load_json(CLAIMS, list))
-    for claim in claims:
-        if claim.rule["kind"] not in KINDS:
-            raise unknown_name_error("kind of claim", claim.rule["kind"], KINDS)
-    names = {claim.id for claim in claims}
-    for claim in claims:
-        if claim.presumes and claim.presumes not in names:
-            raise unknown_name_error("claim that another one presumes", claim.presumes, names)
-    return claims
+    """All claims, as claims.json has them."""
+    return tuple(Claim(**entry) for entry in load_json(CLAIMS, list))
 
 
 def claims_by_id() -> dict[str, Claim]:
@@ -162,19 +151,19 @@ def _with_controls(judgements: list[Judgement]) -> list[Judgement]:
     Where the claim that it presumes is not reproduced it is unclear: there is nothing to test.
     """
     failed = [each for each in judgements if each.claim.control and each.verdict == NOT_REPRODUCED]
-    found = []
-    for each in judgements:
+
+    def controlled(each: Judgement) -> Judgement:
         against = [
             control.claim.id.removeprefix(f"{each.claim.paper}.")
             for control in failed
             if control.scale == each.scale and control.claim.tables() & each.claim.tables()
         ]
-        if against and each.verdict == REPRODUCED and not each.claim.ours:
-            detail = (
-                f"{each.detail}; but our control on the same table is not reproduced: {', '.join(against)}"
-            )
-            each = each._replace(verdict=NOT_REPRODUCED, detail=detail)
-        found.append(each)
+        if not against or each.verdict != REPRODUCED or each.claim.ours:
+            return each
+        detail = f"{each.detail}; but our control on the same table is not reproduced: {', '.join(against)}"
+        return each._replace(verdict=NOT_REPRODUCED, detail=detail)
+
+    found = [controlled(each) for each in judgements]
     refuted = {(each.claim.id, each.scale) for each in found if each.verdict == NOT_REPRODUCED}
     return [
         each._replace(verdict=UNCLEAR, detail=f"{each.detail}; but {each.claim.otherwise}")

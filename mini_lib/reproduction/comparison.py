@@ -24,17 +24,11 @@ from mini_lib.reproduction.tables import Printed, error_kind, has_numbers, not_c
 
 @dataclass(frozen=True)
 class Measured:
-    """Our runs of an entry.
-
-    A diverged run has no metrics, so mean and spread are over those that finished; it counts in `n`, and
-    `diverged` says how many there are wherever the mean is shown.
-    """
+    """Our runs of an entry; a diverged one has no metrics, so mean and error are over those that finished."""
 
     values: tuple[float, ...]  #: the metric of each finished run, by seed.
     diverged: int = 0  #: runs that did not finish because their loss stopped being a number.
-    error_kind: str = (
-        "SEM"  #: which error stands behind the mean, "SEM" or "SD": the one that the paper reports.
-    )
+    error_kind: str = "SEM"  #: of the error that is shown, "SEM" or "SD": what the paper reports.
 
     @property
     def n(self) -> int:
@@ -53,17 +47,11 @@ class Measured:
             return None
         return statistics.stdev(self.values) / math.sqrt(len(self.values))
 
-    @property
-    def spread(self) -> float | None:
-        """The error behind the mean, of the kind that the paper reports; None with fewer than 3 finished runs."""
-        return self.sem if self.error_kind == "SEM" or self.sem is None else statistics.stdev(self.values)
-
     def rounded(self) -> str:
         """The mean and its error, rounded to two digits of the error: "77 ± 34", "99.6 ± 0.12"; "" without runs."""
-        if self.mean is None:
-            return f"{self.diverged} diverged" if self.diverged else ""
-        lost = f", {self.diverged} diverged" if self.diverged else ""
-        return f"{rounded(self.mean, self.spread)}{lost}"
+        error = statistics.stdev(self.values) if self.sem and self.error_kind == "SD" else self.sem
+        shown = [] if self.mean is None else [rounded(self.mean, error)]
+        return ", ".join(shown + [f"{self.diverged} diverged"] * bool(self.diverged))
 
 
 @dataclass(frozen=True)
@@ -127,19 +115,11 @@ class Comparison:
 
     def to_dict(self) -> dict:
         """For JSON."""
-        cell = self.cell
-        return {
-            **{
-                "id": cell.id,
-                "table": cell.table,
-                "row": cell.row,
-                "column": cell.column,
-                "variant": cell.variant,
-            },
-            "paper": None if self.paper is None else asdict(self.paper),
-            "ours": {"mean": self.ours.mean, "sem": self.ours.sem, "values": list(self.ours.values)},
-            **{"n": self.ours.n, "diverged": self.ours.diverged, "verdict": self.verdict},
-        }
+        cell, ours = self.cell, self.ours
+        names = {name: getattr(cell, name) for name in ("id", "table", "row", "column", "variant")}
+        paper = {"paper": None if self.paper is None else asdict(self.paper)}
+        own = {"ours": {"mean": ours.mean, "sem": ours.sem, "values": list(ours.values)}}
+        return names | paper | own | {"n": ours.n, "diverged": ours.diverged, "verdict": self.verdict}
 
 
 def compare(
@@ -155,11 +135,9 @@ def compare(
     Only runs of the paper's size fill an entry; small ones fill the variant "tutorial" and its interpretations. With
     names, only entries of these; `variants=[""]` are those that are no variant.
     """
-    cells, places = narrow(cells, table=tables, row=rows, column=columns, variant=variants), {}
-    for cell in cells:
-        places.setdefault(cell.place, len(places))
-    cells.sort(key=lambda cell: places[cell.place])
-    return [_compare(cell, records) for cell in cells]
+    cells = narrow(cells, table=tables, row=rows, column=columns, variant=variants)
+    order = {place: number for number, place in enumerate(dict.fromkeys(cell.place for cell in cells))}
+    return [_compare(cell, records) for cell in sorted(cells, key=lambda cell: order[cell.place])]
 
 
 def _compare(cell: Cell, records: Records) -> Comparison:

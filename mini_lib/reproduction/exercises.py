@@ -47,11 +47,7 @@ def verdict(function: Callable, cases: Cases, atol: float = 1e-5) -> str:
         if result is None and expected is not None:
             return "✗ Not yet: your function returned None; return something."
         try:
-            pairs = zip(passed, arguments, strict=True)
-            if any(
-                isinstance(each, MUTABLE) and difference(each, old) and not difference(_copy(old), old)
-                for each, old in pairs
-            ):
+            if any(map(_changed, passed, arguments)):
                 return "✗ Not yet: your function changes what it is given; change a copy (copy.deepcopy)."
             wrong = expected(result) if _is_test(expected) else difference(result, expected, atol)
         except Exception as error:  # what is returned may be anything
@@ -109,6 +105,15 @@ def _numbers(value: Any) -> torch.Tensor | None:
 
 def _is_test(expected: Any) -> bool:
     return callable(expected) and not isinstance(expected, torch.nn.Module | type)
+
+
+def _changed(value: Any, before: Any) -> bool:
+    """Whether a value differs from what it was, if copies of it do not differ anyway."""
+    return (
+        isinstance(value, MUTABLE)
+        and bool(difference(value, before))
+        and not difference(_copy(before), before)
+    )
 
 
 def _copy(value: Any) -> Any:

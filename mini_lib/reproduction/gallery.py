@@ -33,7 +33,7 @@ class Drawn:
     page: str  #: the notebook, as a path from the repository's root.
     tag: str  #: of the cell.
     place: int  #: of the cell in the notebook.
-    picture: bytes  #: PNG.
+    picture: Image.Image
     finding: str  #: what it shows, as HTML.
 
 
@@ -65,7 +65,7 @@ def drawn_in(path: Path, page: str) -> dict[str, Drawn]:
     return found
 
 
-def _last_picture(cell: dict) -> tuple[bytes, str]:
+def _last_picture(cell: dict) -> tuple[Image.Image, str]:
     """The figure that a cell shows last, its panels side by side, and the finding beneath it."""
     for output in reversed(cell["outputs"]):
         shown = "".join(output.get("data", {}).get("text/html", ""))
@@ -74,26 +74,22 @@ def _last_picture(cell: dict) -> tuple[bytes, str]:
     raise LookupError("no picture")
 
 
-def _side_by_side(panels: list[bytes]) -> bytes:
-    """Panels as one PNG, in one row, or two to a row if there are four or more."""
-    if len(panels) == 1:
-        return panels[0]
+def _side_by_side(panels: list[bytes]) -> Image.Image:
+    """Panels, each a PNG, as one picture, in one row, or two to a row if there are four or more."""
     images = [Image.open(io.BytesIO(each)).convert("RGBA") for each in panels]
     columns = len(images) if len(images) < 4 else 2
     rows = [images[start : start + columns] for start in range(0, len(images), columns)]
-    wide = max(sum(each.width for each in row) + GAP * (len(row) - 1) for row in rows)
-    high = sum(max(each.height for each in row) for row in rows) + GAP * (len(rows) - 1)
-    whole = Image.new("RGBA", (wide, high))
+    wide = max(sum(each.width + GAP for each in row) for row in rows) - GAP
+    heights = [max(each.height for each in row) for row in rows]
+    whole = Image.new("RGBA", (wide, sum(heights) + GAP * (len(rows) - 1)))
     top = 0
-    for row in rows:
-        left, height = 0, max(each.height for each in row)
+    for row, height in zip(rows, heights, strict=True):
+        left = 0
         for each in row:
             whole.paste(each, (left, top + (height - each.height) // 2))
             left += each.width + GAP
         top += height + GAP
-    made = io.BytesIO()
-    whole.save(made, "PNG")
-    return made.getvalue()
+    return whole
 
 
 def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]]) -> Path:
@@ -111,7 +107,8 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
         " drawings are ours.",
     ]
     for title, ledger in ledgers:
-        drawn, cards, rows = {}, [], figure_rows(ledger)
+        rows = figure_rows(ledger)
+        drawn: dict[str, Drawn] = {}
         for path in sorted((root / "notebooks" / ledger.paper).glob("*.ipynb")):
             more = drawn_in(path, str(path.relative_to(root)))
             if twice := drawn.keys() & more.keys():
@@ -121,12 +118,14 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
         for row in rows:
             if each := drawn.get(tag_of(row)):
                 cells.setdefault((each.page, each.place), []).append(row)
-        shown = [(drawn[tag_of(of_cell[0])], of_cell) for of_cell in cells.values()]
+        shown = [(drawn[tag_of(own[0])], own) for own in cells.values()]
         shown += [(each, []) for tag, each in drawn.items() if tag.startswith(OWN)]
-        for each, of_cell in shown:
+        cards = []
+        for each, own in shown:
             name = f"gallery/{ledger.paper}-{each.tag}.png"
-            (folder / name).write_bytes(_small(each.picture))
-            cards.append(_card(of_cell, each, name))
+            each.picture.thumbnail((WIDTH, WIDTH))  # no wider than a page shows it when it is enlarged
+            each.picture.save(folder / name, optimize=True)
+            cards.append(_card(own, each, name))
         if cards:
             parts += [f"## {title}", "::::{div} gallery", *cards, "::::"]
         if undrawn := [f"- {row.number}. {row.what} {row.undrawn}" for row in rows if row.undrawn]:
@@ -136,25 +135,13 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
     return page
 
 
-def _small(picture: bytes) -> bytes:
-    """A PNG that is no wider than a page shows it when it is enlarged."""
-    with Image.open(io.BytesIO(picture)) as image:
-        image = image.convert("RGBA")
-        image.thumbnail((WIDTH, WIDTH))
-        made = io.BytesIO()
-        image.save(made, "PNG", optimize=True)
-    return made.getvalue()
-
-
 def _card(rows: list[Row], drawn: Drawn, picture: str) -> str:
     """A picture, what is drawn with the paper's number, and what it shows; of our own drawings, the last alone."""
     link = f"../../{Path(drawn.page).with_suffix('.html')}#{drawn.tag}"
-    numbers = [row.number for row in rows if row.number.startswith("Figure")]
-    names = " and ".join(numbers)
-    if len(numbers) > 1:
-        names = "Figures " + names.replace("Figure ", "")
+    numbers = [row.number.removeprefix("Figure ") for row in rows if row.number.startswith("Figure")]
+    named = [f"Figure{'s' * (len(numbers) > 1)} {' and '.join(numbers)}."] if numbers else []
     what = rows and (rows[0].drawn or " ".join(row.what for row in rows))
-    title = " ".join([*([f"{names}."] if names else []), what or drawn.finding])
+    title = " ".join([*named, what or drawn.finding])
     alt = re.sub("<.*?>", "", title).replace("$", "")
     parts = [f'<button type="button" title="Enlarge">![{alt}]({picture})</button>']
     parts.append(f'**<a href="{link}">{title}</a>**')

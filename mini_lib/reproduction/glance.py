@@ -1,8 +1,10 @@
 """The one table of a replication page: what the paper reports, our runs as dots beside it, and what that makes."""
 
 import math
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from mini_lib.reproduction.cells import paper_module
@@ -10,6 +12,7 @@ from mini_lib.reproduction.claims import Judgement, level_mean
 from mini_lib.reproduction.comparison import Comparison, counted
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, REPRODUCED, UNCLEAR
 
+TEMPLATES = Path(__file__).with_name("templates")
 # The words for a claim, at the paper's size and in small networks, which do not judge the paper.
 HELD = {REPRODUCED: "holds", NOT_REPRODUCED: "does not hold", UNCLEAR: "undecided", NOT_RUN: NOT_RUN}
 SEEN = HELD | {REPRODUCED: "seen", NOT_REPRODUCED: "not seen"}
@@ -28,20 +31,14 @@ AXIS = 30  # the height of the axis; numbers stand below
 DOT, STACK = 6, 12  # how wide a dot is, and how high dots may be stacked
 
 
-class Entry(NamedTuple):
-    """A line that compares a reported number with ours."""
+class Item(NamedTuple):
+    """A line to be: a reported number next to ours, or a statement next to our runs."""
 
-    name: str  #: of the network.
-    id: str  #: of the entry.
-
-
-class Stated(NamedTuple):
-    """A line that sets a statement of a paper next to our runs."""
-
-    words: str  #: the statement.
-    claim: str  #: its id.
+    name: str  #: of the network, or the statement.
+    entry: str = ""  #: the id of the number.
+    claim: str = ""  #: the id of the statement.
     #: One or two means that decide it: what each is, and its id. It is judged on the networks of the last.
-    shown: tuple[tuple[str, str], ...]
+    shown: Sequence[tuple[str, str]] = ()
 
 
 class Group(NamedTuple):
@@ -49,7 +46,26 @@ class Group(NamedTuple):
 
     heading: str
     chapter: str  #: the notebook that shows them, such as "esbn/1_tasks".
-    lines: tuple[Entry | Stated, ...]
+    lines: Sequence[Item]
+
+
+class Layout(NamedTuple):
+    """What `templates/PAPER.toml` says of a paper's page."""
+
+    groups: Sequence[Group]  #: the table.
+    columns: Mapping[str, str]  #: of the fold: what a claim was judged on.
+    chapters: Mapping[str, str]  #: the notebook about a table or figure, by the beginning of its name.
+    networks: Mapping[str, str]  #: the tables of the map with a network that their rows do not name.
+    told: Mapping[str, str | dict]  #: what the words of the page rest on, by the ids of entries and claims.
+
+
+def layout(paper: str) -> Layout:
+    """The layout of a paper's page."""
+    read = tomllib.loads(TEMPLATES.joinpath(f"{paper}.toml").read_text(encoding="utf-8"))
+    groups = [
+        Group(**group | {"lines": [Item(**line) for line in group["lines"]]}) for group in read["group"]
+    ]
+    return Layout(groups, read["columns"], read["chapters"], read.get("networks", {}), read.get("told", {}))
 
 
 @dataclass(frozen=True)
@@ -65,228 +81,6 @@ class Line:
     said: str = ""  #: what stands beside the word.
 
 
-SHOWS = "esbn/3_what_carries_over"
-ESBN = (
-    Group(
-        "Same/different, trained on 2 of 100 pictures",
-        SHOWS,
-        (
-            Entry("ESBN + TCN", "esbn.table9/ESBN + TCN/m=98"),
-            Entry("ESBN", "esbn.table9/ESBN/m=98"),
-            Entry("ESBN + TCN without confidence", "esbn.table19/Same/different/m=98"),
-            Entry("best rival with this encoder: Transformer + TCN", "esbn.table9/Transformer + TCN/m=98"),
-        ),
-    ),
-    Group(
-        "Relational match-to-sample (RMTS), trained on 5 pictures",
-        SHOWS,
-        (
-            Entry("ESBN + TCN", "esbn.table10/ESBN + TCN/m=95"),
-            Entry("ESBN", "esbn.table10/ESBN/m=95"),
-            Entry("best rival with this encoder: NTM + TCN", "esbn.table10/NTM + TCN/m=95"),
-            Entry("Transformer + TCN", "esbn.table10/Transformer + TCN/m=95"),
-            Entry("Relation Net (RN) + TCN", "esbn.table10/RN + TCN/m=95"),
-        ),
-    ),
-    Group(
-        "Distribution of three, trained on 5 pictures",
-        SHOWS,
-        (
-            Entry("ESBN + TCN", "esbn.table11/ESBN + TCN/m=95"),
-            Entry("ESBN", "esbn.table11/ESBN/m=95"),
-            Entry("ESBN + TCN, encoder not trained", "esbn.table17/ESBN (rand)/m=95"),
-            Entry("best rival with this encoder: LSTM + TCN", "esbn.table11/LSTM + TCN/m=95"),
-        ),
-    ),
-    Group(
-        "Identity rules, trained on 5 pictures",
-        SHOWS,
-        (
-            Entry("ESBN + TCN", "esbn.table12/ESBN + TCN/m=95"),
-            Entry("ESBN", "esbn.table12/ESBN/m=95"),
-            Entry("best rival with this encoder: Transformer + TCN", "esbn.table12/Transformer + TCN/m=95"),
-            Entry("PrediNet + TCN", "esbn.table12/PrediNet + TCN/m=95"),
-        ),
-    ),
-    Group(
-        "Updates of training until 95 % are right, trained on all 100 pictures: fewer are faster",
-        "esbn/more_figures",
-        (
-            Stated(
-                "Transformer + TCN, on RMTS",
-                "esbn.C6",
-                (("{}", "esbn.table10/Transformer + TCN/m=0"),),
-            ),
-        ),
-    ),
-)
-SCAN = (
-    Group(
-        "New commands with <em>jump</em> right, in %: higher is better",
-        "scan/3_attention",
-        (
-            Entry("Syntactic Attention", "scan.table1/Syntactic Attention/Add jump"),
-            Entry(
-                "<em>sequential semantics</em>: meanings may depend on earlier words",
-                "scan.table2/Sequential semantics/Add jump",
-            ),
-            Entry(
-                "<em>syntax-action</em>: actions may also depend on the syntax stream",
-                "scan.table2/Syntax-action/Add jump",
-            ),
-        ),
-    ),
-)
-NETWORKS = {
-    "1d transformer": "plain",
-    "relational transformer": "relational",
-    "1d transformer, learned window": "plain, with window",
-    "relational transformer, learned window": "both: the paper's best",
-}
-FUNCTIONS = tuple(
-    Group(
-        heading,
-        "functions/5_how_good",
-        tuple(Entry(name, f"functions.table1/{row}/{column}") for row, name in NETWORKS.items()),
-    )
-    for heading, column in (
-        ("All curves", "all"),
-        ("Lines", "lin"),
-        ("Sinusoids", "sine"),
-        ("RBF curves", "rbf"),
-    )
-)
-
-
-def _loss(claim: str, words: str, *shown: tuple[str, str]) -> Stated:
-    """A statement of Figures 1 to 4 on the losses of small networks, given as (name, "figure/row/variant")."""
-    parts = [(name, *place.split("/")) for name, place in shown]
-    return Stated(
-        words,
-        f"kanerva.{claim}",
-        tuple((name, f"kanerva.{figure}/{row}/loss/tutorial{more}") for name, figure, row, more in parts),
-    )
-
-
-def _binding(variant: str) -> tuple[Stated, Stated]:
-    """The two statements on three digits, of a variant of the networks."""
-    alone = variant if variant == ", small" else ""
-    return (
-        Stated(
-            "One of two machines takes nearly all of an item.",
-            "kanerva.fig2a.1",
-            (("larger share, reading: {}", f"kanerva.fig2a/k = 2/largest gamma, reading/tutorial{variant}"),),
-        ),
-        _loss(
-            "fig2c.1",
-            "Two machines beat one.",
-            ("one", f"fig2c/k = 1/{alone}"),
-            ("two", f"fig2c/k = 2/{variant}"),
-        ),
-    )
-
-
-KANERVA = (
-    Group(
-        "Speed (Figure 1D)",
-        "kanerva/more_figures",
-        (
-            Stated(
-                "From 500 columns on, two machines are faster than one.",
-                "kanerva.fig1d.2",
-                (("one takes {} times as long", "kanerva.fig1d/loop/T(1)/T(2), m=500/tutorial"),),
-            ),
-            Stated(
-                "A formula for the time, fitted at 400 columns, also holds at 100 and 600.",
-                "kanerva.fig1d.4",
-                (("explains {} of the variance at 100", "kanerva.fig1d/loop/R^2, m=100/tutorial"),),
-            ),
-        ),
-    ),
-    Group(
-        "Single digits: 30 columns in one machine or several (Figure 1E). Loss in nats, lower is better",
-        "kanerva/2_why_a_product",
-        (
-            _loss(
-                "fig1e.1",
-                "Fifteen machines are as good as one.",
-                ("one", "fig1e/k = 1/"),
-                ("fifteen", "fig1e/k = 15/"),
-            ),
-            Stated(
-                "<em>Our control:</em> with nothing written the loss is higher.",
-                "kanerva.fig1e.3",
-                (
-                    ("written", "kanerva.fig1e/k = 15/loss/tutorial"),
-                    ("nothing written", "kanerva.fig1e/k = 15/loss, nothing written/tutorial"),
-                ),
-            ),
-        ),
-    ),
-    Group(
-        "Three digits, our smaller task (Figure 2). Loss: lower is better",
-        "kanerva/3_binding",
-        _binding(", small"),
-    ),
-    Group(
-        "Three digits, larger task: one machine of 60 columns or two of 30. Loss: lower is better",
-        "kanerva/3_binding",
-        (
-            *_binding(""),
-            _loss(
-                "fig2c.2",
-                "Without a gradient to the weights <em>r</em>, two machines are no better than one.",
-                ("two", "fig2c/k = 2/"),
-                ("without it", "fig2c/k = 2, no gradient to r/"),
-            ),
-        ),
-    ),
-    Group(
-        "The same, with our balance term",
-        "kanerva/3_binding",
-        _binding(", balanced at first"),
-    ),
-    Group(
-        "Two moving sprites (Figure 3). Loss, lower is better; contrast, higher",
-        "kanerva/5_sprites",
-        (
-            _loss(
-                "fig3c.1",
-                "Four machines of 5 columns beat one of 20.",
-                ("one", "fig3c/k = 1, 20 columns each/"),
-                ("four", "fig3c/k = 4, 5 columns each/"),
-            ),
-            _loss(
-                "fig3c.3",
-                "<em>Our control:</em> four of 5 also beat a single one of 5.",
-                ("one", "fig3c/k = 1, 5 columns each/"),
-                ("four", "fig3c/k = 4, 5 columns each/"),
-            ),
-            Stated(
-                "One of four machines shows one sprite of two, with more contrast than a single machine.",
-                "kanerva.fig3b.1",
-                (
-                    ("one", "kanerva.fig3b/k = 1/contrast/tutorial"),
-                    ("four", "kanerva.fig3b/k = 4/contrast/tutorial"),
-                ),
-            ),
-        ),
-    ),
-    Group(
-        "A mixture: one machine answers each item (Figure 4D). Loss, lower is better",
-        "kanerva/6_learning_to_choose",
-        (
-            _loss(
-                "fig4d.1",
-                "It gets worse with more machines.",
-                ("two", "fig4d/k = 2/"),
-                ("three", "fig4d/k = 3/"),
-            ),
-        ),
-    ),
-)
-
-
 # ------------------------------------------------------------------------------------------------ lines
 
 
@@ -300,13 +94,11 @@ def lines(
 
     Numbers are on one axis, from the least to the largest mean or run. Each statement has its own.
     """
-    own = [at[line.id] for line in group.lines if isinstance(line, Entry)]
+    own = [at[line.entry] for line in group.lines if line.entry]
     levels = [level for each in own for level in (each.papers_mean.value, chance(each), *each.ours.values)]
     ends = _ends([level for level in levels if level is not None]) if own else (0.0, 0.0)
     return [
-        _stated(line, at, judged)
-        if isinstance(line, Stated)
-        else _compared(line.name, at[line.id], ends, words)
+        _compared(line.name, at[line.entry], ends, words) if line.entry else _stated(line, at, judged)
         for line in group.lines
     ]
 
@@ -411,7 +203,7 @@ def claimed(judgement: Judgement) -> tuple[str, str]:
     return word, "a control fails" * ("our control" in judgement.detail)
 
 
-def _stated(line: Stated, at: Mapping[str, Comparison], judged: Mapping[tuple[str, str], Judgement]) -> Line:
+def _stated(line: Item, at: Mapping[str, Comparison], judged: Mapping[tuple[str, str], Judgement]) -> Line:
     own = [at[entry] for _, entry in line.shown]
     judgement = judged[line.claim, own[-1].cell.variant or "paper"]
     rule = judgement.claim.rule
@@ -430,7 +222,7 @@ def _stated(line: Stated, at: Mapping[str, Comparison], judged: Mapping[tuple[st
         said = f"{sum(better)} of {len(better)} {'are lower' if limit is None else 'reach it'}"
     low, top = _ends([value for own in runs for value in own] + [limit or 0] * (len(runs) == 1))
     return Line(
-        line.words,
+        line.name,
         needed,
         f"{told}{needed * ('(' in needed)}<small>{' and '.join(map(str, map(len, runs)))} runs</small>",
         strip(top, runs, None, {limit: "needed"} if limit else {}, low),

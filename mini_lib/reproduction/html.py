@@ -14,8 +14,6 @@ CITATION_LABEL = re.compile(
 )
 # A cell that draws a figure of a paper (`mini_lib.reproduction.gallery`).
 PAPERS_FIGURE = re.compile(r'<div class="cell [^"]*\btag_figure-[^"]*">')
-
-
 GUESS = "Your guess."  # the words, in bold, that begin a paragraph before a reveal
 
 
@@ -55,36 +53,30 @@ def _asks(node: nodes.Node) -> bool:
     )
 
 
-def mend_signatures(app, page, template, context, doctree) -> None:
-    """Make the lines of long signatures lines, and no list; called by Sphinx for each page."""
+def mend(app, page, template, context, doctree) -> None:
+    """Mend the HTML of a page; called by Sphinx for each.
+
+    The lines of long signatures are no list, citations have no label and no role of an empty list, and links lead to
+    the cells that draw the papers' figures.
+    """
 
     def lines(found: re.Match) -> str:
-        return found.group(1).replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
-
-    context["body"] = LONG_SIGNATURE.sub(lines, context.get("body") or "")
-
-
-def mend_bibliography(app, page, template, context, doctree) -> None:
-    """Leave out labels that no chapter shows, and the role of an empty list; called by Sphinx for each page."""
-    body = (context.get("body") or "").replace('<div role="list" class="citation', '<div class="citation')
-    context["body"] = CITATION_LABEL.sub("", body)
-
-
-def name_figures(app, page, template, context, doctree) -> None:
-    """Let links lead to the cells that draw the papers' figures; called by Sphinx for each page."""
+        return found[1].replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
 
     def named(found: re.Match) -> str:
-        first, *others = re.findall(r"tag_(figure-[\w-]+)", found.group())
+        first, *others = re.findall(r"tag_(figure-[\w-]+)", found[0])
         places = "".join(f'<span id="{other}"></span>' for other in others)
-        return found.group().replace("<div", f'<div id="{first}"', 1) + places
+        return found[0].replace("<div", f'<div id="{first}"', 1) + places
 
-    context["body"] = PAPERS_FIGURE.sub(named, context.get("body") or "")
+    body = LONG_SIGNATURE.sub(lines, context.get("body") or "")
+    body = CITATION_LABEL.sub("", body.replace('<div role="list" class="citation', '<div class="citation'))
+    context["body"] = PAPERS_FIGURE.sub(named, body)
 
 
 def find_terms(app, doctree, page) -> None:
     """Let links to the glossary lead to the word that they show, if it is a term; called by Sphinx for each page."""
-    of_terms = (key[1] for key in app.env.domains["std"].objects if key[0] == "term")
-    places = {term.lower(): app.env.domains["std"].objects["term", term][1] for term in of_terms}
+    objects = app.env.domains["std"].objects
+    places = {term.lower(): place for (kind, term), (_, place) in objects.items() if kind == "term"}
     for link in doctree.findall(nodes.reference):
         word = link.astext().lower()
         place = places.get(word) or places.get(word.removesuffix("s"))
@@ -126,8 +118,6 @@ def setup(app) -> dict:
     app.add_transform(Reveal)
     app.connect("config-inited", add_buttons)
     app.connect("doctree-resolved", find_terms)
-    app.connect("html-page-context", mend_signatures)
-    app.connect("html-page-context", mend_bibliography)
-    app.connect("html-page-context", name_figures)
+    app.connect("html-page-context", mend)
     app.connect("html-page-context", once, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -28,7 +28,6 @@ FLOOR = {"%": 0.5}  # points of accuracy that do not matter; of every other unit
 WIDE = {"%": 8.0}  # half of an interval that decides nothing; of every other unit 25 %
 UNLIKE = 0.25  # the share of a mean that a difference may not reach
 SKEW_SE = math.sqrt(math.pi / 2 - 1)  # standard errors of a mean in that of median - mean, for normal values
-Judged = tuple[str, str]  # one of `WORDS`, and the figures behind it
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,7 @@ class Mean:
     value: float
     se: float = 0.0  #: standard error; 0 of a number without an error.
     df: float = math.inf  #: degrees of freedom of the error.
-    runs: Mapping[str, float] = field(
-        default_factory=dict
-    )  #: the value of each run by its key, where it is of one.
+    runs: Mapping[str, float] = field(default_factory=dict)  #: the values by the runs' keys, of such a mean.
 
     @property
     def half_width(self) -> float:
@@ -134,7 +131,7 @@ class Margin(NamedTuple):
 Means = Mapping[str, Mean | None]  # by the id of the entry; None of too few runs
 
 
-def judge_rule(rule: Mapping, means: Means) -> Judged:
+def judge_rule(rule: Mapping, means: Means) -> tuple[str, str]:
     """The word for a claim's rule on the means of the entries that it names, and the margin that decides it."""
     margins = list(KINDS[rule["kind"]](rule, means))
     words = [NOT_RUN if margin.value is None else sign(margin.value, margin.at_zero) for margin in margins]
@@ -152,11 +149,7 @@ def threshold(rule: Mapping, means: Means) -> Iterator[Margin]:
         for name, factor in (("at_least", 1), ("at_most", -1)):
             if name in rule:
                 value = mean and combine((factor, mean), (-factor, Mean(rule[name])))
-                yield Margin(
-                    f"{entry} {mean}, {name.replace('_', ' ')} {rule[name]:g}",
-                    value,
-                    at_zero=True,
-                )
+                yield Margin(f"{entry} {mean}, {name.replace('_', ' ')} {rule[name]:g}", value, at_zero=True)
 
 
 def more(rule: Mapping, means: Means) -> Iterator[Margin]:
@@ -188,18 +181,15 @@ def t_test(rule: Mapping, means: Means) -> Iterator[Margin]:
 
     Else they are not. That a test finds nothing is no evidence that there is nothing: then it is unclear.
     """
-    first, second = (
-        [means[each] for pair in rule["pairs"] for each in expand(pair[side])] for side in (0, 1)
-    )
-    value = None
-    if None not in first + second:
-        value = mean_of(
-            {str(i): b.value - a.value for i, (a, b) in enumerate(zip(first, second, strict=True))}
-        )
+    first, second = (expand([pair[side] for pair in rule["pairs"]]) for side in (0, 1))
+    value, words = None, ""
+    if None not in means.values():
+        pairs = zip(first, second, strict=True)
+        value = mean_of({str(i): means[b].value - means[a].value for i, (a, b) in enumerate(pairs)})
         words = f"mean difference over {len(first)} entries {value}"
         if value and not rule["differs"]:
             value = Mean(-1.0 if sign(value) == REPRODUCED else math.nan)
-    yield Margin(words if value else "", value)
+    yield Margin(words, value)
 
 
 def skewed(rule: Mapping, means: Means) -> Iterator[Margin]:

@@ -105,25 +105,7 @@ def load(paper: str) -> Ledger:
     """The ledger of a paper."""
     check_names("paper", [paper], PAPERS)
     file = resources.files("mini_lib.reproduction").joinpath(paper, "paper.toml")
-    return read(paper, file.read_text(encoding="utf-8"))
-
-
-@cache
-def _kinds(paper: str) -> dict[str, str]:
-    return {detail.variant: detail.kind for detail in load(paper).details if detail.variant}
-
-
-def kind_of(paper: str, variant: str) -> str:
-    """What a paper's variant is, a key of `KINDS`; `variant` without its scale, such as "balanced at first".
-
-    One that the ledger does not name counts as a reading.
-    """
-    return _kinds(paper).get(variant, "reading")
-
-
-def read(paper: str, text: str) -> Ledger:
-    """The ledger in the text of a `paper.toml`."""
-    tables = tomllib.loads(text)
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))
     rows = [Row(**row) for row in tables.get("row", ())]
     rows += [
         Row(claim.id, claim.statement, CLAIMS_CODE, tables.get("claims_test", CLAIMS_TEST))
@@ -133,14 +115,18 @@ def read(paper: str, text: str) -> Ledger:
     details = tuple(Detail(**detail) for detail in tables.get("detail", ()))
     findings = tuple(Finding(**finding) for finding in tables.get("finding", ()))
     renamings = {
-        network: tuple(_renaming(theirs, ours) for theirs, ours in pairs.items())
+        network: tuple(
+            Renaming(theirs, **({"ours": ours} if isinstance(ours, str) else ours))
+            for theirs, ours in pairs.items()
+        )
         for network, pairs in tables.get("renaming", {}).items()
     }
     return Ledger(paper, tuple(rows), details, findings, renamings)
 
 
-def _renaming(theirs: str, ours: str | dict) -> Renaming:
-    return Renaming(theirs, **({"ours": ours} if isinstance(ours, str) else ours))
+def kind_of(paper: str, variant: str) -> str:
+    """What a variant is, a key of `KINDS`; without its scale, and a reading if the ledger does not name it."""
+    return next((each.kind for each in load(paper).details if variant and each.variant == variant), "reading")
 
 
 def variant_in_words(paper: str, variant: str) -> str:

@@ -48,15 +48,10 @@ MARK = re.compile(r'data-live="([\w-]+)"')
 
 @dataclass(frozen=True)
 class Parcel:
-    """What the scripts of a figure are given.
+    """What the scripts of a figure are given."""
 
-    Attributes:
-        tensors: by name, in half or single precision or as bytes (float16, float32, uint8), as small as will do.
-        facts: whatever else they should know, as JSON holds it.
-    """
-
-    tensors: dict[str, Tensor]
-    facts: dict = field(default_factory=dict)
+    tensors: dict[str, Tensor]  #: by name, in float16, float32 or uint8, as small as will do.
+    facts: dict = field(default_factory=dict)  #: whatever else they should know, as JSON holds it.
 
     def script(self, name: str) -> str:
         """The JavaScript that hands it over. A page from the disk may fetch nothing else."""

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 
@@ -19,37 +19,7 @@ from mini_lib.reproduction.records import Records
 from mini_lib.reproduction.tables import table_name, table_order
 
 SIGNS = dict(zip(WORDS, ("=", "≠", "?", ""), strict=True)) | {"at chance": "≈"}
-TABLES = {"esbn": glance.ESBN, "scan": glance.SCAN, "functions": glance.FUNCTIONS, "kanerva": glance.KANERVA}
-MAPPED = "esbn"  # the paper whose table leaves out most numbers that were run
 OURS = "Claims of ours, on the same tables"
-# The columns of the fold: what a claim was judged on.
-COLUMNS = {
-    "esbn": {"paper": "paper's size"},
-    "scan": {"paper": "paper's size", "small": "small networks"},
-    "functions": {"paper": "paper's size", "small": "small networks"},
-    "kanerva": {"small": "as in the paper", "addition": "with our addition", "task": "smaller task"},
-}
-# The notebook that shows what a table or figure is about, by the beginning of its name.
-CHAPTERS = {
-    "esbn.": "esbn/3_what_carries_over",
-    "scan.": "scan/3_attention",
-    "functions.": "functions/5_how_good",
-    "kanerva.fig1d": "kanerva/more_figures",
-    "kanerva.fig1e": "kanerva/2_why_a_product",
-    "kanerva.fig2d": "kanerva/4_tunings",
-    "kanerva.fig2": "kanerva/3_binding",
-    "kanerva.fig3": "kanerva/5_sprites",
-    "kanerva.fig4": "kanerva/6_learning_to_choose",
-    "kanerva.fig7": "kanerva/5_sprites",
-    "kanerva.fig8": "kanerva/more_figures",
-}
-# The tables of the map with a network that their rows do not name.
-NETWORKS = {
-    "esbn.table13": "RN, 100,000 problems in place of 10,000",
-    "esbn.table14": "TRN",
-    "esbn.table19": "ESBN without confidence",
-    "esbn.table20": "ESBN, default memory",
-}
 
 
 def write_pages(folder: Path | str, records: Records) -> list[Path]:
@@ -69,7 +39,7 @@ def write_pages(folder: Path | str, records: Records) -> list[Path]:
 def environment() -> Environment:
     """What the templates are rendered with."""
     found = Environment(
-        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        loader=FileSystemLoader(glance.TEMPLATES),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -106,41 +76,41 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     judgements = judge_all(compared)
     judged = {(each.claim.id, each.scale): each for each in judgements}
     numbers = once(each for each in compared if each.is_printed)
+    page = glance.layout(paper)
     words = glance.AGREES if paper == "functions" else dict(zip(WORDS, WORDS, strict=True)) | {NOT_RUN: FEW}
-    claims = [_claim(*each) for each in by_claim(judgements).items()]
+    claims = [_claim(*each, page.chapters) for each in by_claim(judgements).items()]
     told = sorted((each for each in claims if each["said"]), key=lambda each: each["place"][0] == OURS)
-    shown = [each.id for group in TABLES[paper] for each in group.lines if isinstance(each, glance.Entry)]
-    verdicts = {at[each].verdict for each in shown}
+    verdicts = {at[each.entry].verdict for group in page.groups for each in group.lines if each.entry}
     return {
         "name": paper,
-        "table": [(group, glance.lines(group, at, judged, words)) for group in TABLES[paper]],
+        "table": [(group, glance.lines(group, at, judged, words)) for group in page.groups],
         "words": words,
         "meanings": [(words[word], said) for word, said in glance.MEANINGS.items() if word in verdicts],
         "at": at,
         "numbers": numbers,
-        "grids": _grids(numbers) if paper == MAPPED else [],
-        "marks": Counter(map(mark, numbers)) if paper == MAPPED else {},
-        "columns": COLUMNS[paper],
+        "grids": _grids(numbers, page.networks) if page.networks else [],
+        "marks": Counter(map(mark, numbers)) if page.networks else {},
+        "columns": page.columns,
         "claims": [(place, list(own)) for place, own in groupby(told, lambda each: each["place"])],
         "unjudged": len(claims) - len(told),
         "briefs": [each for each in ledger.load(paper).details if each.brief],
     }
 
 
-def _grids(numbers: list[Comparison]) -> list[list[dict]]:
+def _grids(numbers: list[Comparison], networks: Mapping[str, str]) -> list[list[dict]]:
     """The tables of a paper, those with the same rows side by side."""
     tables = [
-        _table(table, [each for each in numbers if each.cell.table == table])
+        _table(table, [each for each in numbers if each.cell.table == table], networks.get(table))
         for table in sorted({each.cell.table for each in numbers}, key=table_order)
     ]
     return [list(group) for _, group in groupby(tables, lambda table: table["rows"])]
 
 
-def _table(table: str, own: list[Comparison]) -> dict:
-    """A table: its numbers in rows and columns."""
+def _table(table: str, own: list[Comparison], network: str | None) -> dict:
+    """A table, its numbers in rows and columns; it is about a `network` or about its task."""
     return {
         "name": table_name(table),
-        "about": NETWORKS.get(table) or paper_module("esbn").TASKS[own[0].cell.settings["task"]].title,
+        "about": network or paper_module("esbn").TASKS[own[0].cell.settings["task"]].title,
         "rows": list(dict.fromkeys(each.cell.row for each in own)),
         "columns": list(dict.fromkeys(each.cell.column for each in own)),
         "at": {(each.cell.row, each.cell.column): each for each in own},
@@ -179,7 +149,7 @@ def mark(each: Comparison) -> str:
     return "at chance" if noise else each.verdict
 
 
-def _claim(claim: Claim, judgements: list[Judgement]) -> dict:
+def _claim(claim: Claim, judgements: list[Judgement], chapters: Mapping[str, str]) -> dict:
     """A claim, where it stands, and what was said of it: a verdict, a word and what is beside it, by column."""
     table = claim.cells()[0].split("/")[0]
     place, source = (OURS, "") if claim.ours else ("Claims of the paper", claim.source)
@@ -193,5 +163,5 @@ def _claim(claim: Claim, judgements: list[Judgement]) -> dict:
             column = "task" if ledger.kind_of(claim.paper, name) == "task" else "addition"
         if each.verdict != NOT_RUN:
             said[column] = (each.verdict, *glance.claimed(each))
-    notebook = next(found for start, found in CHAPTERS.items() if table.startswith(start))
+    notebook = next(found for start, found in chapters.items() if table.startswith(start))
     return {"claim": claim, "place": (place, notebook), "source": source, "said": said}

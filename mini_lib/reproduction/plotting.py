@@ -221,14 +221,18 @@ def png(fig: Figure, dark: bool = False) -> bytes:
     buffer, small = io.BytesIO(), io.BytesIO()
     fig.savefig(buffer, dpi=DPI, facecolor="white")
     drawn = np.asarray(Image.open(buffer).convert("RGB")) / 255  # [H, W, 3]
-    kept = _mask(fig, drawn.shape[:2]) if dark else np.zeros(drawn.shape[:2], dtype=bool)
+    kept = np.zeros(drawn.shape[:2], dtype=bool)
+    for box in _kept(fig) if dark else ():
+        (left, low), (right, high) = np.round(box.get_points() * DPI / fig.dpi).astype(int)
+        kept[len(kept) - high : len(kept) - low, left:right] = True
     index, colors = _quantized(np.where(kept[..., None], 1, drawn), 128 if dark else 256)
     cover = 1 - colors.min(axis=1)
     paint = 1 - (1 - colors) / np.where(cover, cover, 1)[:, None]
     if dark:
         inner, colors = _quantized(drawn, 128)
         index = np.where(kept, len(paint) + inner, index)
-        paint = np.concatenate([(1 - _turned(paint)).clip(0, 1), colors])
+        turned = 2 * (paint @ LUMINANCE)[:, None] - paint  # as the filter `hue-rotate(180deg)` does
+        paint = np.concatenate([(1 - turned).clip(0, 1), colors])
         cover = np.concatenate([cover, np.ones(len(colors))])
     picture = Image.fromarray(index.astype(np.uint8), "P")
     picture.putpalette((255 * paint).round().astype(np.uint8).tobytes())
@@ -246,45 +250,15 @@ def _quantized(drawn: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(picture), np.reshape(picture.getpalette(), (-1, 3))[:count] / 255
 
 
-def _turned(colors: np.ndarray) -> np.ndarray:
-    """Colors [C, 3] with the hue turned by half a circle, as the filter `hue-rotate(180deg)` does."""
-    return 2 * (colors @ LUMINANCE)[:, None] - colors
-
-
 def _kept(fig: Figure) -> list[Bbox]:
     """The boxes, in pixels of the figure, of pictures whose colors have to stay as they are, and of their scales."""
-    images = [(image, ax) for ax in fig.axes for image in ax.images]
-    images = [
-        pair for pair in images if np.ndim(pair[0].get_array()) == 3 or pair[0].get_cmap().name in KEPT_MAPS
-    ]
-    boxes = [Bbox.intersection(image.get_window_extent(), ax.bbox) for image, ax in images]
-    boxes += [image.colorbar.ax.bbox for image, _ in images if image.colorbar]
+    boxes = []
+    for ax in fig.axes:
+        for image in ax.images:
+            if np.ndim(image.get_array()) == 3 or image.get_cmap().name in KEPT_MAPS:
+                boxes.append(Bbox.intersection(image.get_window_extent(), ax.bbox))
+                boxes += [image.colorbar.ax.bbox] if image.colorbar else []
     return [box for box in boxes if box]
-
-
-def _mask(fig: Figure, shape: tuple[int, int]) -> np.ndarray:
-    """Where in an image of the figure, at `DPI`, these boxes are: [H, W]."""
-    where = np.zeros(shape, dtype=bool)
-    for box in _kept(fig):
-        (left, low), (right, high) = np.round(box.get_points() * DPI / fig.dpi).astype(int)
-        where[shape[0] - high : shape[0] - low, left:right] = True
-    return where
-
-
-def _checked(finding: str) -> str:
-    """Return the finding without stray spaces, if it is one."""
-    if not finding.strip():
-        raise ValueError("a figure needs its finding: one sentence that says what it shows")
-    if len(finding) > FINDING:
-        raise ValueError(
-            f"the finding has {len(finding)} characters, over {FINDING}: move detail to `caption`"
-        )
-    return " ".join(finding.split())
-
-
-def _captioned(finding: str, caption: str | None) -> str:
-    """Return the caption as HTML, the finding in bold first."""
-    return f"<strong>{html.escape(finding)}</strong> {html.escape(caption or '')}".strip()
 
 
 def require_nonempty(what: str, given) -> None:
@@ -302,12 +276,18 @@ def show(figures: Figure | Sequence[Figure], finding: str, *, caption: str | Non
     """
     from IPython.display import HTML, display
 
-    finding = _checked(finding)
+    if not finding.strip():
+        raise ValueError("a figure needs its finding: one sentence that says what it shows")
+    if len(finding) > FINDING:
+        raise ValueError(
+            f"the finding has {len(finding)} characters, over {FINDING}: move detail to `caption`"
+        )
     figures = [figures] if isinstance(figures, Figure) else figures
-    alts = [html.escape(finding)] + [""] * (len(figures) - 1)  # the finding is about all panels
-    panels = "".join(map(_panel, figures, alts))
-    words = f"<figcaption>{_captioned(finding, caption)}</figcaption>"
-    display(HTML(f'<figure class="mini-figure"><div class="panels">{panels}</div>{words}</figure>'))
+    said = html.escape(" ".join(finding.split()))
+    panels = "".join(map(_panel, figures, [said] + [""] * (len(figures) - 1)))  # it is about all of them
+    words = f"<strong>{said}</strong> {html.escape(caption or '')}".strip()
+    panels = f'<div class="panels">{panels}</div><figcaption>{words}</figcaption>'
+    display(HTML(f'<figure class="mini-figure">{panels}</figure>'))
 
 
 def _panel(fig: Figure, alt: str) -> str:

@@ -23,8 +23,13 @@ if TYPE_CHECKING:
     from mini_lib.training import Run
 
 COMMITTED = Path(__file__).parent / "records"
-SAME = ("settings", "metrics", "diverged", "updates", "scale")  # what two records of one key must agree on
-PARTS = {*SAME, "key", "hash", "seed", "paper", "data", "curve", "provenance"}
+SAME = (
+    "settings",
+    "diverged",
+    "updates",
+    "scale",
+)  # what two records of one key must agree on, and in metrics
+PARTS = {*SAME, "metrics", "key", "hash", "seed", "paper", "data", "curve", "provenance"}
 
 
 class RecordConflict(CorruptFileError):
@@ -191,7 +196,8 @@ class Records:
 def is_new(record: dict, known: dict[str, dict], where: Path) -> bool:
     """Whether no record of this key is known; RecordConflict if one is, with other results."""
     other = known.get(record["key"], record)
-    if any(other[name] != record[name] for name in SAME):
+    metrics = record["metrics"] | other["metrics"]  # which of them are measured may change between versions
+    if any(other[name] != record[name] for name in SAME) or metrics != other["metrics"] | record["metrics"]:
         raise RecordConflict(
             f"run {record['key']} in {where} has other results than the one on record; delete one of the two: that "
             "of outdated code, or either if another processor rounded in another way"

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -42,20 +41,12 @@ def load_json(path: Path, kind: type) -> Any:
     """Read a dict or list of the package, not empty; CorruptFileError names the file and says what to do."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        if (
-            not isinstance(found, kind)
-            or not all(isinstance(each, dict) for each in _values(found))
-            or not found
-        ):
-            raise ValueError(f"it should hold a {kind.__name__} of objects")
+        if not found or not isinstance(found, kind):
+            raise ValueError(f"it should hold a {kind.__name__}")
         return found
     except (OSError, ValueError) as error:
         remedy = f"restore it, as with `git checkout {path}`, or install mini_lib again"
         raise CorruptFileError(f"{path} cannot be read ({error}): {remedy}") from error
-
-
-def _values(found: dict | list) -> Iterable:
-    return found.values() if isinstance(found, dict) else found
 
 
 @cache
@@ -63,6 +54,7 @@ def _tables() -> dict:
     return load_json(TABLES, dict)
 
 
+@cache
 def printed(table_id: str) -> dict[tuple[str, str], Printed]:
     """The numbers of a table by (row, column); entries that the paper leaves empty are left out."""
     if table_id not in _tables():

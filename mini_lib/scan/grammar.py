@@ -34,12 +34,6 @@ class Phrase:
     def __str__(self) -> str:
         return " ".join(filter(None, (self.verb, self.manner, self.direction, self.times)))
 
-    @property
-    def form(self) -> str:
-        """The phrase without its content: "U around D twice"; "turn" stays, since it differs from a verb."""
-        verb = "turn" if self.verb == "turn" else "U"
-        return str(Phrase(verb, self.manner, "D" if self.direction else "", self.times))
-
 
 class Step(NamedTuple):
     """An action such as "JUMP", and the position of the word whose meaning it is, from 0."""

@@ -26,11 +26,6 @@ class StreamsTrace(NamedTuple):
     attention: Tensor  #: alpha_ij, of step i on word j; 0 on padding. [B, N, T]
     logits: Tensor  #: of each step's action. [B, N, A]
 
-    @property
-    def semantic(self) -> Float[Tensor, "B N M"]:
-        """d_i = sum_j alpha_ij m_j."""
-        return self.attention @ self.meanings
-
 
 class SyntacticAttention(Module):
     """Two streams, which meet in attention weights alone: syntax places the attention, semantics is attended to.

@@ -3,6 +3,7 @@
 import inspect
 
 import torch
+from torch.func import functional_call, grad, stack_module_state, vmap
 
 from mini_lib.esbn.network import ENCODERS, Network, TemporalContextNorm
 from mini_lib.esbn.runs import MODELS
@@ -11,23 +12,19 @@ from mini_lib.seeding import seeded
 WINDOWS = {2: (2,), 6: (2, 2, 2), 9: (9,)}
 CLASSES = {2: 2, 6: 2, 9: 4}
 FEATURES = 16
-SMALL = {"hidden": 64, "key_size": 32, "row_size": 32, "relation_size": 32, "answer_hidden": 32, "heads": 16}
-SMALL_ENCODER = {"channels": 16, "hidden": 32, "hidden2": 32}
+SMALL = {"hidden": 24, "key_size": 12, "row_size": 12, "relation_size": 12, "answer_hidden": 12, "heads": 4}
+SMALL_ENCODER = {"channels": 4, "hidden": 12, "hidden2": 12}
 
 
 def own(make, sizes):
     """Those of the sizes that a constructor takes."""
-    known = inspect.signature(make).parameters
-    return {
-        name: size
-        for name, size in sizes.items()
-        if name in known and name not in getattr(make, "keywords", {})
-    }
+    known = inspect.signature(make).parameters.keys() - getattr(make, "keywords", {}).keys()
+    return {name: size for name, size in sizes.items() if name in known}
 
 
-def options(model, sizes=SMALL):
-    """Sizes of a model as `Settings.options` takes them."""
-    return own(MODELS[model], sizes)
+def options(model):
+    """Small sizes of a model as `Settings.options` takes them."""
+    return own(MODELS[model], SMALL)
 
 
 def network(model, length=9, *, encoder="conv", tcn=True, full=False, seed=0, **more):
@@ -35,22 +32,54 @@ def network(model, length=9, *, encoder="conv", tcn=True, full=False, seed=0, **
     torch.manual_seed(seed)
     features = 128 if full else FEATURES
     sizes = {"features": features, "classes": CLASSES[length], "length": length} | ({} if full else SMALL)
-    core = MODELS[model](**own(MODELS[model], sizes | more))
+    core = MODELS[model](**own(MODELS[model], sizes), **more)
     norm = TemporalContextNorm(features, WINDOWS[length]) if tcn else torch.nn.Identity()
-    return Network(
-        ENCODERS[encoder](features, **({} if full else own(ENCODERS[encoder], SMALL_ENCODER))), norm, core
-    )
+    small = {} if full else own(ENCODERS[encoder], SMALL_ENCODER)
+    return Network(ENCODERS[encoder](features, **small), norm, core)
 
 
-def randomized(model="esbn"):
-    """A small network whose core has normal noise for parameters."""
-    made = network(model)
-    randomize(made.core, seed=0)
+def busy(model, length=9, seed=0, **options):
+    """A small network in double precision whose zeros (biases, shift, default memory) are zero no more."""
+    made = network(model, length, seed=seed, **options).double()
+    with torch.no_grad(), seeded(seed, "busy"):
+        for parameter in made.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
     return made
 
 
-def randomize(module, seed):
-    """Replace all parameters by normal noise."""
-    with torch.no_grad(), seeded(seed, "randomise"):
-        for parameter in module.parameters():
-            parameter.normal_(std=0.3)
+def batch(length=9, size=3, images=5):
+    """A pool of pictures, and problems of them."""
+    rng = torch.Generator().manual_seed(0)
+    pool = torch.rand(images, 32, 32, generator=rng, dtype=torch.float64)
+    return pool, torch.randint(images, (size, length), generator=rng)
+
+
+def stacked_gradients(networks, loss, *given):
+    """By name, the gradients of `loss(network's output)` of stacked networks, [R, ...]; then each network's own."""
+
+    def one(*state):
+        return loss(functional_call(networks[0], state, given))
+
+    stacked = vmap(grad(one))(*stack_module_state(networks))
+    for network in networks:
+        loss(network(*given)).backward()
+    own = [{name: p.grad for name, p in network.named_parameters()} for network in networks]
+    return stacked, own
+
+
+def in_half_precision(make, given, loss, dtype):
+    """Check what a network outputs and its gradients, by autocast and with weights of a type, against float32."""
+
+    def output(network, cast):
+        found = network(*(each.to(cast) if each.is_floating_point() else each for each in given))
+        loss(found).backward()
+        gradients = [p.grad for p in network.parameters() if p.grad is not None]
+        assert all(gradient.isfinite().all() for gradient in gradients)
+        assert any(gradient.any() for gradient in gradients)
+        return (found[0] if isinstance(found, tuple) else found).float()
+
+    wanted = output(make().float(), torch.float32)
+    close = {"rtol": 0.1, "atol": 0.1 * wanted.abs().max().item() + 0.01}
+    with torch.autocast("cpu", dtype):
+        torch.testing.assert_close(output(make().float(), torch.float32), wanted, **close)
+    torch.testing.assert_close(output(make().to(dtype), dtype), wanted, **close)

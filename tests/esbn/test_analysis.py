@@ -3,37 +3,28 @@ import pytest
 import torch
 from other_device import OTHER, OtherDevice
 
-from esbn.networks import options as small_options, randomize, randomized
+from esbn.networks import busy
 from mini_lib.errors import UsageError
 from mini_lib.esbn import analysis
 from mini_lib.esbn.analysis import Keys
 from mini_lib.esbn.esbn import ESBN
 from mini_lib.esbn.network import Network, TemporalContextNorm
-from mini_lib.esbn.runs import MODELS, build, paper_settings
+from mini_lib.esbn.runs import MODELS
 from mini_lib.esbn.tasks import Problems, make_problems
 
-
-@pytest.fixture(scope="module")
-def three() -> Problems:
-    return make_problems("distribution_of_three", 50, 1, train_size=300, test_size=40).train
-
-
-def keys_of(written, retrieved=None) -> Keys:
-    retrieved = written[:, :-1] if retrieved is None else retrieved
-    return Keys(written, retrieved, torch.zeros(retrieved.shape[:2]))
-
-
-every_esbn = pytest.mark.parametrize("model", [model for model in MODELS if model.startswith("esbn")])
 IMAGES = torch.rand(100, 32, 32)
 RMTS = make_problems("rmts", 95, 1, test_size=50).test
+THREE = Problems(*make_problems("distribution_of_three", 50, 1, train_size=40).train[:40])
+every_esbn = pytest.mark.parametrize("model", [model for model in MODELS if model.startswith("esbn")])
 
 
 @every_esbn
-def test_collected_keys_are_those_of_the_trace(model, three: Problems):
-    few, network = Problems(*three[:7]), randomized(model)
-    keys = analysis.collect_keys(network, IMAGES, few)
+def test_collected_keys_are_those_of_the_trace(model, monkeypatch):
+    monkeypatch.setattr(analysis, "CHUNK", 16)  # of 40 problems
+    network = busy(model).float()
+    keys = analysis.collect_keys(network, IMAGES, THREE)
     with torch.no_grad():
-        trace = network.core.trace(network.embed(IMAGES, few.ids))
+        trace = network.core.trace(network.embed(IMAGES, THREE.ids))
     size = network.core.key.out_features
     torch.testing.assert_close(keys.written, trace.keys_written)
     torch.testing.assert_close(keys.retrieved, trace.keys_retrieved[:, :-1, :size])
@@ -42,36 +33,22 @@ def test_collected_keys_are_those_of_the_trace(model, three: Problems):
     assert keys.confidence.any() == (model == "esbn")
 
 
-@every_esbn
-def test_what_is_traced_elsewhere_stays_there_and_is_that_of_the_cpu(model):
-    core, z = randomized(model).core, torch.randn(4, 9, 16)
-    with torch.no_grad():
-        expected = [*core.trace(z), core(z, torch.tensor([9, 1, 2, 3]))]
-        with OtherDevice():
-            core.to(OTHER)
-            found = [*core.trace(z.to(OTHER)), core(z.to(OTHER), torch.tensor([9, 1, 2, 3]).to(OTHER))]
-            assert {part.device for part in found} == {OTHER}
-            found = [part.cpu() for part in found]
-    torch.testing.assert_close(found, expected)
-
-
-def test_keys_and_networks_elsewhere_are_measured_as_on_the_cpu(three: Problems):
-    network = randomized()
-    keys = analysis.collect_keys(network, IMAGES, three)
-    measures = (
-        lambda k: analysis.project(analysis.fit_plane(k, retrieved=True), k.written),
-        lambda k: analysis.decode_steps(k.written, k.written)[1],
-    )
-    with OtherDevice():
+def test_keys_and_networks_elsewhere_are_measured_as_on_the_cpu():
+    network, few, lengths = busy("esbn").float(), Problems(*THREE[:3]), torch.tensor([9, 1, 4])
+    keys = analysis.collect_keys(network, IMAGES, few)
+    with OtherDevice(), torch.no_grad():
+        z = network.embed(IMAGES, few.ids)
+        cut_short = network.core(z, lengths)
         moved = Keys(*(part.to(OTHER) for part in keys))
-        assert moved.written.device == OTHER
-        for measure in measures:
-            np.testing.assert_allclose(measure(moved), measure(keys), rtol=1e-5)
+        plane, other = (analysis.fit_plane(each, retrieved=True) for each in (keys, moved))
+        np.testing.assert_allclose(other.components_, plane.components_, atol=1e-5)
+        analysis.project(plane, moved.written)
+        analysis.decode_steps(moved.written, moved.written)
         network.to(OTHER)
-        for pictures in (IMAGES, IMAGES.to(OTHER)):  # keys are collected on the CPU
-            for ours, right in zip(analysis.collect_keys(network, pictures, three), keys, strict=True):
-                assert ours.device.type == "cpu"
-                torch.testing.assert_close(ours, right)
+        torch.testing.assert_close(network.core(z.to(OTHER), lengths.to(OTHER)).cpu(), cut_short)
+        for ours, right in zip(analysis.collect_keys(network, IMAGES, few), keys, strict=True):
+            assert ours.device.type == "cpu"
+            torch.testing.assert_close(ours, right)
 
 
 def test_one_s_own_network_on_any_task_has_keys_and_a_plane():
@@ -82,21 +59,11 @@ def test_one_s_own_network_on_any_task_has_keys_and_a_plane():
     keys = analysis.collect_keys(own, pool, RMTS)
     bare = analysis.collect_keys(own.core, own.embed(pool, RMTS.ids))
     whole = analysis.collect_keys(own, pool[RMTS.ids])
-    vectors = torch.randn(100, 16)
-    raw = analysis.collect_keys(own.core, vectors, RMTS)
-    torch.testing.assert_close(raw.written, own.core.trace(vectors[RMTS.ids]).keys_written.detach())
     for name, part in keys._asdict().items():
         torch.testing.assert_close(part, getattr(bare, name))
         torch.testing.assert_close(part, getattr(whole, name))
-    written = own.core.trace(own.embed(pool, RMTS.ids)).keys_written  # with gradients
-    plane = analysis.fit_plane(Keys(written, written[:, 1:], written[:, 1:, 0]), retrieved=True)
-    assert analysis.project(plane, written).shape == (50, 7, 2)
-
-
-def plane_by_svd(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Projector onto the first two components, and their shares of the variance."""
-    _, values, axes = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
-    return axes[:2].T @ axes[:2], values[:2] ** 2 / (values**2).sum()
+    with pytest.raises(UsageError):
+        analysis.collect_keys(busy("lstm").float(), IMAGES, RMTS)
 
 
 @pytest.mark.parametrize("retrieved", [False, True])
@@ -105,13 +72,15 @@ def test_the_plane_is_that_of_the_singular_vectors(retrieved: bool):
     scale = torch.tensor([5.0, 3.0, 1.0, 0.5])
     sets = [torch.randn(n, 4, 4, generator=generator) * scale for n in (20, 30)]
     reads = [torch.randn(n, 3, 4, generator=generator) * scale.flip(0) for n in (20, 30)]
-    keys = [keys_of(written, read) for written, read in zip(sets, reads, strict=True)]
+    keys = [Keys(written, read, read[..., 0]) for written, read in zip(sets, reads, strict=True)]
     plane = analysis.fit_plane(*keys, retrieved=retrieved)
     rows = [part[:, :-1].flatten(0, 1).numpy() for part in sets]  # the extra step is left out
     rows = np.concatenate(rows + [part.flatten(0, 1).numpy() for part in reads] * retrieved)
-    projector, shares = plane_by_svd(rows)
-    np.testing.assert_allclose(plane.components_.T @ plane.components_, projector, atol=1e-5)
-    np.testing.assert_allclose(plane.explained_variance_ratio_, shares, rtol=1e-5)
+    _, values, axes = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+    np.testing.assert_allclose(plane.components_.T @ plane.components_, axes[:2].T @ axes[:2], atol=1e-5)
+    np.testing.assert_allclose(
+        plane.explained_variance_ratio_, values[:2] ** 2 / (values**2).sum(), rtol=1e-5
+    )
     points = analysis.project(plane, sets[0])
     expected = (sets[0].numpy() - rows.mean(axis=0)) @ plane.components_.T
     np.testing.assert_allclose(points, expected, atol=1e-5)
@@ -129,28 +98,3 @@ def test_steps_are_decoded_by_the_nearest_training_mean():
     np.testing.assert_allclose(confusion, [[1, 0, 0], [0.25, 0.75, 0], [0, 0.5, 0.5]])
     _, far = analysis.decode_steps(train, test + 100)  # nearest to the means of training all the same
     assert far[:, 0].max() == 0
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: analysis.collect_keys(randomized("lstm"), IMAGES, RMTS),
-        lambda: analysis.fit_plane(),
-    ],
-)
-def test_what_cannot_be_measured_is_named(call):
-    with pytest.raises(UsageError):
-        call()
-
-
-def test_without_confidence_every_same_different_problem_gets_the_same_answer():
-    problems = make_problems("same_different", 95, 1, test_size=50).test
-    largest = {}
-    for name in ("esbn", "esbn_no_confidence", "esbn_default_memory"):
-        run = build(paper_settings("same_different", 95, name, options=small_options(name)), seed=1)
-        randomize(run.model.core, seed=2)
-        with torch.no_grad():
-            logits = run.model(run.constants["images"], problems.ids)
-        largest[name] = (logits - logits[0]).abs().max().item()
-    assert largest["esbn_no_confidence"] < 1e-5
-    assert min(largest["esbn"], largest["esbn_default_memory"]) > 1e-3

@@ -1,7 +1,7 @@
 """Slow numpy forward passes of the study's own mechanisms, one problem at a time, from the formulas; no torch."""
 
 import numpy as np
-from esbn.oracles import fc, layer_norm, relu, sigma, softmax
+from esbn.oracles import fc, layer_norm, lstm_step, relu, softmax
 
 
 def queries_and_keys(p, z):
@@ -42,7 +42,7 @@ def abstractor(p, z, heads, content):
 
 
 def differences(p, z, transformer):
-    """`transformer` is the oracle of the ESBN paper's, given parameters under its own names."""
+    """`transformer` computes the answer of the ESBN paper's Transformer, given its input."""
     pairs = [(j, i) for j in range(len(z)) for i in range(j)]
     shown = [p["read.weight"] @ (z[j] - z[i]) for j, i in pairs]
     if "from_content.weight" in p:
@@ -65,14 +65,11 @@ def kanerva(p, z):
 
 
 def lstm(p, direction, inputs):
-    hidden = p["roles.weight_hh"].shape[2]
-    h, c, out = np.zeros(hidden), np.zeros(hidden), []
+    own = {name: value[direction] for name, value in p.items() if name.startswith("roles.")}
+    h = c = np.zeros(own["roles.weight_hh"].shape[1])
+    out = []
     for x in inputs:
-        gates = p["roles.weight_ih"][direction] @ x + p["roles.weight_hh"][direction] @ h
-        gates = gates + p["roles.bias_ih"][direction] + p["roles.bias_hh"][direction]
-        i, f, g, o = np.split(gates, 4)
-        c = sigma(f) * c + sigma(i) * np.tanh(g)
-        h = sigma(o) * np.tanh(c)
+        h, c = lstm_step(own, "roles", "", x, h, c)
         out.append(h)
     return out
 

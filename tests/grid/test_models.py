@@ -6,17 +6,22 @@ import numpy as np
 import pytest
 import torch
 from esbn import oracles as esbn_oracles
-from torch.func import functional_call, grad, stack_module_state, vmap
+from esbn.networks import in_half_precision, stacked_gradients
 
 from grid import oracles
+from mini_lib.datasets import glyphs
 from mini_lib.errors import UsageError
+from mini_lib.esbn.network import ConvEncoder
 from mini_lib.esbn.recurrent_baselines import LSTM
 from mini_lib.grid.mechanisms import Abstractor, CoRelNet, Differences, Pointer
-from mini_lib.grid.networks import MODELS, SIZES, CommandNetwork, CurveNetwork, build_core
-from mini_lib.grid.runs import TASKS, Settings, build
-from mini_lib.grid.tasks import RULES
-from mini_lib.reproduction.grid.contrasts import BOTTLENECKS, LEARNING, SYMMETRY
-from mini_lib.scan.tasks import encode
+from mini_lib.grid.networks import FACTORIAL, MODELS, SIZES, CommandNetwork, CurveNetwork, build_core
+from mini_lib.grid.runs import TASKS, Settings
+from mini_lib.grid.tasks import HIDDEN, RULES
+from mini_lib.reproduction.authors import places
+from mini_lib.reproduction.grid.contrasts import BOTTLENECKS
+from mini_lib.reproduction.ledger import load
+from mini_lib.scan.tasks import PAD, WORD_IDS, encode
+from mini_lib.seeding import seeded
 
 SHAPE = {"features": 16, "classes": 4, "length": 5}
 SMALL = {
@@ -28,15 +33,23 @@ SMALL = {
     "lstm": {"hidden": 9},
     "transformer": {"hidden": 9, "answer_hidden": 7},
 }
+OWN = [name for name in MODELS if name not in ("esbn", "lstm", "transformer")]
+# Networks that differ in the relation alone: fixed and one map that is learned, one map and two.
+LEARNING = [(name, name.replace("fixed", "tied")) for name in FACTORIAL if "fixed" in name]
+SYMMETRY = [(name, name.replace("tied", "learned")) for name in FACTORIAL if "tied" in name]
+OPEN = [*BOTTLENECKS, ("differences", "differences, open")]
+
+
+def kind_of(name):
+    return name.split(" ")[0].rstrip(",")
 
 
 def small(name, seed=0, **changes):
     """A mechanism of its kind, small, in double precision, with no parameter at zero."""
     torch.manual_seed(seed)
-    kind, _, how = name.partition(" ")
-    kind = kind.rstrip(",")
-    options = {"hidden": 7} if how and kind == "corelnet" else SMALL.get(kind, {"hidden": 7})
-    if how and kind == "abstractor":
+    kind = kind_of(name)
+    options = SMALL.get(kind, {"hidden": 7})
+    if kind == "abstractor" and " " in name:
         options = {"hidden": 7, "size": 16, "head_size": 16}
     shape = {key: value for key, value in SHAPE.items() if key != "length" or kind not in ("esbn", "lstm")}
     network = MODELS[name](**shape, **options | changes).double()
@@ -46,15 +59,13 @@ def small(name, seed=0, **changes):
     return network
 
 
-def vectors(count=3, length=5, features=16, seed=1):
-    return torch.randn(
-        count, length, features, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
-    )
+def vectors():
+    return torch.randn(3, 5, 16, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
 def by_numpy(name, network, z):
     p = {key: value.detach().numpy() for key, value in network.state_dict().items()}
-    kind = name.split(" ")[0].rstrip(",")
+    kind = kind_of(name)
     if kind == "corelnet":
         return oracles.corelnet(p, z, network.content)
     if kind == "abstractor":
@@ -63,94 +74,62 @@ def by_numpy(name, network, z):
         return oracles.kanerva(p, z)
     if kind == "pointer":
         return oracles.pointer(p, z, network.places.tolist())
-    theirs = {
-        "qkv": "transformer_encoder.layers.0.self_attn.in_proj_",
-        "out_proj": "transformer_encoder.layers.0.self_attn.out_proj.",
-        "norm1": "transformer_encoder.layers.0.norm1.",
-        "norm2": "transformer_encoder.layers.0.norm2.",
-        "expand": "transformer_encoder.layers.0.linear1.",
-        "contract": "transformer_encoder.layers.0.linear2.",
-        "final_norm": "transformer_encoder.norm.",
-        "hidden": "out_hidden.",
-        "answer": "y_out.",
-    }
-    renamed = {}
-    for key, value in p.items():
-        part, _, what = key.removeprefix("transformer.").rpartition(".")
-        if part in theirs:
-            renamed[theirs[part] + what] = value
-    return oracles.differences(p, z, partial(esbn_oracles.transformer, renamed))
+    core = {key.replace("transformer.", "core."): value for key, value in p.items() if "transformer." in key}
+    names = [row for table in ("every network", "transformer") for row in load("esbn").renamings[table]]
+    theirs = {name: place.of(core) for name, place in places(names, core).items()}
+    return oracles.differences(p, z, partial(esbn_oracles.transformer, theirs))
 
 
-OWN = [name for name in MODELS if name not in ("esbn", "lstm", "transformer")]
-
-
-@pytest.mark.parametrize("name", OWN)
-def test_a_mechanism_is_its_numpy_twin(name):
-    network, z = small(name), vectors()
+@pytest.mark.parametrize(
+    ("name", "options"), [*((name, {}) for name in OWN), ("pointer", {"places": ()})], ids=str
+)
+def test_a_mechanism_is_its_numpy_twin(name, options):
+    network, z = small(name, **options), vectors()
     ours = network(z).detach().numpy()
-    tolerance = (
-        1e-6 if name.startswith("differences") else 1e-9
-    )  # its places are constants in single precision
+    # The places of differences are constants in single precision.
+    tolerance = 1e-6 if kind_of(name) == "differences" else 1e-9
     for answer, each in zip(ours, z.numpy(), strict=True):
         np.testing.assert_allclose(answer, by_numpy(name, network, each), rtol=0, atol=tolerance)
     assert np.abs(ours[0] - ours[1]).max() > 1e-4
 
 
-def test_a_pointer_without_places_says_what_it_finds():
-    network, z = small("pointer", places=()), vectors()
-    for answer, each in zip(network(z).detach().numpy(), z.numpy(), strict=True):
-        np.testing.assert_allclose(answer, by_numpy("pointer", network, each), rtol=0, atol=1e-9)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_gradients_reach_every_parameter_and_stacked_networks_equal_each_alone(name):
-    networks, z = [small(name, seed) for seed in (0, 1)], vectors()
-    target = torch.tensor([0, 3, 1])
+    stacked, own = stacked_gradients([small(name, seed) for seed in (0, 1)], loss, vectors())
+    for which, gradients in enumerate(own):
+        for key, gradient in gradients.items():
+            assert gradient.abs().max() > 0, key
+            torch.testing.assert_close(stacked[key][which], gradient, rtol=1e-7, atol=1e-10)
 
-    def loss(parameters, buffers, z):
-        return torch.nn.functional.cross_entropy(
-            functional_call(networks[0], (parameters, buffers), (z,)), target
-        )
 
-    parameters, buffers = stack_module_state(networks)
-    stacked = vmap(grad(loss), in_dims=(0, 0, None))(parameters, buffers, z)
-    for i, network in enumerate(networks):
-        torch.nn.functional.cross_entropy(network(z), target).backward()
-        for key, parameter in network.named_parameters():
-            assert parameter.grad.abs().max() > 0, key
-            torch.testing.assert_close(stacked[key][i], parameter.grad, rtol=1e-7, atol=1e-10)
+def loss(logits):
+    return torch.nn.functional.cross_entropy(logits.float(), torch.tensor([0, 3, 1]))
+
+
+def of_task(task, name, **changes):
+    """The network of a run of seed 3."""
+    with seeded(3, "weights"):
+        return Settings(task, name, 1e-3, 1, m=95 if task in RULES else 0, **changes).network()
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_mechanisms_that_are_described_are_of_one_size(task):
-    """Numbers to learn of the mechanism alone; of commands, of the stream of syntax."""
+    """Numbers to learn of the mechanism alone; of commands, those of the syntax stream that a gradient reaches."""
     wanted = 83_000 if task == "commands" else 110_000
     for name in SIZES[task]:
-        count = learned(of_task(task, name), task)
+        network = of_task(task, name)
+        learned = [*network.core.parameters()]
+        if task == "commands":
+            words, lengths, actions = encode(["jump twice and look left", "walk"]).tensors
+            network(words, lengths, actions).sum().backward()
+            learned = [parameter for parameter in learned if parameter.grad is not None]
+        count = sum(parameter.numel() for parameter in learned)
         assert 0.9 * wanted < count < 1.13 * wanted, (name, count)
 
 
-def of_task(task, name):
-    return Settings(task, name, 1e-3, 1, m=95 if task in RULES else 0).network()
-
-
-def learned(network, task):
-    """Of the mechanism, those numbers that a gradient reaches."""
-    if task != "commands":
-        return sum(p.numel() for p in network.core.parameters())
-    words, lengths, actions = encode(["jump twice and look left", "walk"]).tensors
-    network(words, lengths, actions).sum().backward()
-    return sum(p.numel() for p in network.core.parameters() if p.grad is not None)
-
-
-def built(task, name):
-    return build(Settings(task, name, 1e-3, 1, m=95 if task in RULES else 0), seed=3).model.state_dict()
-
-
 TWINS = [
-    *((task, pair) for task in (*RULES, "match") for pair in (*BOTTLENECKS, *LEARNING, *SYMMETRY)),
-    ("curves", ("differences", "differences, open")),
+    *((task, pair) for task in ("distribution_of_three", "match") for pair in (*OPEN, *LEARNING, *SYMMETRY)),
+    ("curves", OPEN[-1]),
     ("commands", ("syntactic attention", "sequential semantics")),
     ("commands", ("abstractor learned", "abstractor learned, open")),
 ]
@@ -159,90 +138,95 @@ TWINS = [
 @pytest.mark.parametrize(("task", "pair"), TWINS)
 def test_twins_begin_with_the_same_numbers_but_for_what_only_one_of_them_has(task, pair):
     """Codes of glyphs are among them. What only one has is what the two differ in."""
-    one, other = (built(task, name) for name in pair)
+    one, other = (of_task(task, name).state_dict() for name in pair)
     for name in one.keys() & other.keys():
-        torch.testing.assert_close(one[name], other[name], rtol=0, atol=0, msg=name)
+        assert one[name].equal(other[name]), name
     own = {name.removeprefix("core.").split(".")[0] for name in one.keys() ^ other.keys()}
-    assert own == parts_of_one_twin(pair)
-
-
-def parts_of_one_twin(pair):
-    """The parts that the second of two twins has and the first has not."""
     if pair in LEARNING:
-        return {"query"}
-    if pair in SYMMETRY:
-        return {"key"}
-    if pair[0].startswith("abstractor"):
-        return set()  # what is passed on is the sum of symbols and objects, through the same weights
-    return {"sequence"} if pair[0] == "syntactic attention" else {"from_content"}
+        assert own == {"query"}
+    elif pair in SYMMETRY:
+        assert own == {"key"}
+    elif pair[0].startswith("abstractor"):
+        assert own == set()  # what is passed on is the sum of symbols and objects, through the same weights
+    else:
+        assert own == ({"sequence"} if pair[0] == "syntactic attention" else {"from_content"})
 
 
-@pytest.mark.parametrize("pair", [*BOTTLENECKS, ("differences", "differences, open")])
-def test_networks_with_and_without_a_bottleneck_differ_in_nothing_but_what_is_passed_on(pair):
-    closed, opened = (small(name) for name in pair)
-    own = [
-        {(name, repr(value)) for name, value in vars(each).items() if name[0] != "_"}
-        for each in (closed, opened)
-    ]
-    changed = {name for name, _ in own[0] ^ own[1]}
-    assert changed <= {"content", "from_content"}
-    opened.load_state_dict(closed.state_dict(), strict=False)
-    assert (opened(vectors()) - closed(vectors())).abs().max() > 1e-3
-    if hasattr(opened, "from_content"):
-        torch.nn.init.zeros_(opened.from_content.weight)
-    else:  # an Abstractor, which passes objects on through the weights of its symbols
-        torch.testing.assert_close(opened.relate(vectors()), closed.relate(vectors()), rtol=0, atol=0)
-        opened.content = False
-    torch.testing.assert_close(opened(vectors()), closed(vectors()), rtol=0, atol=0)
+def test_a_relation_may_start_as_the_fixed_one():
+    learned = MODELS["abstractor learned from fixed"](**SHAPE, size=16, head_size=16)
+    for part in (learned.query, learned.key):
+        assert part.weight.equal(torch.eye(16))
 
 
-def test_a_learned_relation_whose_maps_are_the_identity_is_the_fixed_one():
-    for kind in ("abstractor", "corelnet"):
-        fixed = small(f"{kind} fixed")
-        for name in (f"{kind} tied", f"{kind} learned"):
-            other = small(name)
-            other.load_state_dict(fixed.state_dict(), strict=False)
-            with torch.no_grad():
-                for part in filter(None, (other.query, other.key)):
-                    part.weight.copy_(torch.eye(16))
-            torch.testing.assert_close(other(vectors()), fixed(vectors()), rtol=1e-12, atol=1e-12)
-    fresh = MODELS["abstractor learned from fixed"](features=16, classes=4, length=5, size=16, head_size=16)
-    assert torch.equal(fresh.query.weight, torch.eye(16))
-    assert torch.equal(fresh.key.weight, torch.eye(16))
+# ------------------------------------------------------------------------------------------------ around them
 
 
-@pytest.mark.parametrize("name", ["abstractor fixed", "corelnet fixed"])
-def test_behind_a_bottleneck_with_a_fixed_relation_only_likeness_counts(name):
-    """A rotation of all vectors changes every one of them, and none of their products."""
-    rotation = torch.linalg.qr(torch.randn(16, 16, dtype=torch.float64)).Q
-    network, z = small(name), vectors()
-    torch.testing.assert_close(network(z @ rotation), network(z), rtol=1e-9, atol=1e-9)
-    for open_ in (f"{name}, open", name.replace("fixed", "tied"), name.replace("fixed", "learned")):
-        network = small(open_)
-        assert (network(z @ rotation) - network(z)).abs().max() > 1e-3
+def test_codes_of_glyphs_are_standardized_and_the_objects_of_a_rule_normalized_together():
+    network, images = of_task("match", "lstm"), glyphs("rendered")
+    with seeded(3, "weights"), torch.no_grad():
+        raw = ConvEncoder(40)(images).double().numpy()
+    codes = (raw - raw.mean(axis=0)) / np.sqrt(raw.var(axis=0, ddof=1) + 1e-8)
+    embedded = network.embed(torch.tensor([[[3, 99, HIDDEN]]]))[0, 0].numpy()
+    np.testing.assert_allclose(embedded, [*codes[3], *codes[99], *np.zeros(40)], rtol=1e-3, atol=1e-3)
+    rule, raw = (of_task("rmts", "lstm", normalised=normalised) for normalised in (True, False))
+    shown, codes = torch.arange(6)[None, :, None], rule.codes[:6]
+    wanted = (codes - codes.mean(dim=0)) / (codes.var(dim=0) + 1e-8).sqrt()
+    torch.testing.assert_close(rule.embed(shown)[0], wanted, rtol=1e-3, atol=1e-3)
+    assert not any(parameter.requires_grad for parameter in rule.norm.parameters())
+    assert raw.embed(shown)[0].equal(raw.codes[:6])
 
 
-@pytest.mark.parametrize("name", ["corelnet fixed", "abstractor fixed", "esbn"])
-def test_to_fixed_relations_all_commands_of_different_words_are_alike(name):
-    """Why these cannot learn commands: *jump twice* and *walk left* are the same to them."""
-    torch.manual_seed(0)
-    network = Settings("commands", name, 1e-3, 1).network().eval()
-    words, lengths, actions = encode(
-        ["jump opposite left and walk", "look around right after run", "run twice and jump left"]
-    ).tensors
-    looks = network.trace(words, lengths, actions.shape[1]).attention
-    torch.testing.assert_close(looks[0], looks[1], rtol=1e-4, atol=1e-6)
-    torch.testing.assert_close(looks[0], looks[2], rtol=1e-4, atol=1e-6)
-    learned_ = Settings("commands", "abstractor learned", 1e-3, 1).network().eval()
-    looks = learned_.trace(words, lengths, actions.shape[1]).attention
-    assert (looks[0] - looks[1]).abs().max() > 1e-4
+def test_a_normalized_curve_scales_and_shifts_with_its_input():
+    core = LSTM(features=6, classes=1)
+    network, y = CurveNetwork(torch.nn.Linear(1, 6), core, normalize=True), torch.rand(3, 7)
+    torch.testing.assert_close(network(5 * y + 2), 5 * network(y), rtol=1e-4, atol=1e-5)
+    spread, mean = torch.std_mean(y, dim=1, keepdim=True)
+    step = core(network.read(((y - mean) / spread)[..., None]))
+    torch.testing.assert_close(network(y), (step * spread)[:, 0], rtol=1e-4, atol=1e-5)
+    assert network.half()(torch.ones(2, 7).half()).isfinite().all()
 
 
-@pytest.mark.parametrize("name", OWN)
-@pytest.mark.parametrize("shape", [(3, 4, 16), (3, 5, 12)])
-def test_sequences_of_another_shape_are_refused(name, shape):
-    with pytest.raises(UsageError):
-        small(name)(torch.zeros(shape, dtype=torch.float64))
+def test_commands_read_of_each_vector_its_relations_or_the_pairs_that_it_is_part_of():
+    z, network = vectors(), small("differences")
+    of_pairs = network.transformer.states(network.inputs(z))
+    pairs = [(j, i) for j in range(5) for i in range(j)]
+    for t in range(5):
+        own = [number for number, pair in enumerate(pairs) if t in pair]
+        torch.testing.assert_close(
+            network.states(z)[:, t], of_pairs[:, own].mean(dim=1), rtol=1e-6, atol=1e-8
+        )
+    network = small("corelnet fixed, open")
+    assert network.states(z).equal(torch.cat([network.relate(z), z], dim=-1))
+    assert small("esbn").states(z).equal(small("esbn").trace(z).keys_retrieved[:, :-1])
+
+
+def test_in_commands_a_mechanism_takes_the_place_of_the_syntax_stream():
+    network = of_task("commands", "corelnet learned", options={"hidden": 5}).eval()
+    words, lengths, actions = encode(["jump", "look opposite left and walk"]).tensors
+    roles, query = network.roles_and_query(words, lengths)
+    padded = torch.full((2, 11), WORD_IDS[PAD])
+    padded[:, : words.shape[1]] = words
+    one_hot = 32**0.5 * torch.eye(32)[padded]
+    wanted = network.role(network.core.states(one_hot))
+    for row, length in enumerate(lengths.tolist()):
+        torch.testing.assert_close(roles[row, :length], wanted[row, :length])
+        first = network.first_query(wanted[row, :length].mean(dim=0)).relu()
+        torch.testing.assert_close(query[row], first)
+    alone, _ = network.roles_and_query(words[:1, :3], lengths[:1])
+    torch.testing.assert_close(alone, roles[:1, :3])
+    assert network.trace(words, lengths, actions.shape[1]).roles.equal(roles)
+
+
+# ------------------------------------------------------------------------------------------------ precision, input
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    "name",
+    ["corelnet learned, open", "abstractor", "abstractor fixed", "differences, open", "pointer", "kanerva"],
+)
+def test_half_precision_and_autocast_are_near_single_precision(name, dtype):
+    in_half_precision(lambda: small(name), (vectors(),), loss, dtype)
 
 
 @pytest.mark.parametrize(
@@ -252,49 +236,13 @@ def test_sequences_of_another_shape_are_refused(name, shape):
         lambda: build_core("lstm", "rmts", features=8, classes=2, length=6, hiden=3),
         lambda: CoRelNet(relation="fix"),
         lambda: Abstractor(from_identity=True),
-        lambda: Abstractor(content=True),
-        lambda: Abstractor(size=64, heads=3),
         lambda: Pointer(places=(1, 9)),
         lambda: CommandNetwork(partial(CoRelNet, features=8, length=11), features=8),
         lambda: Differences(length=1),
+        lambda: of_task("match", "lstm")(torch.tensor([[[101]]])),
+        *(lambda name=name: small(name)(vectors()[:, :4]) for name in OWN),
     ],
 )
 def test_bad_input_is_named(call):
     with pytest.raises(UsageError):
         call()
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize(
-    "name",
-    ["corelnet learned, open", "abstractor", "abstractor fixed", "differences, open", "pointer", "kanerva"],
-)
-def test_half_precision_and_autocast_are_near_single_precision(name, dtype):
-    z, target = vectors().float(), torch.tensor([0, 3, 1])
-
-    def logits(network, z):
-        found = network(z)
-        torch.nn.functional.cross_entropy(found.float(), target).backward()
-        assert all(parameter.grad.isfinite().all() for parameter in network.parameters())
-        return found.float()
-
-    wanted = logits(small(name).float(), z)
-    close = {"rtol": 0.1, "atol": 0.1 * wanted.abs().max().item()}
-    with torch.autocast("cpu", dtype):
-        torch.testing.assert_close(logits(small(name).float(), z), wanted, **close)
-    torch.testing.assert_close(logits(small(name).to(dtype), z.to(dtype)), wanted, **close)
-
-
-def test_a_normalized_curve_scales_and_shifts_with_its_input():
-    network, y = (
-        CurveNetwork(torch.nn.Linear(1, 6), LSTM(features=6, classes=1), normalize=True),
-        torch.rand(3, 7),
-    )
-    torch.testing.assert_close(network(5 * y + 2), 5 * network(y), rtol=1e-4, atol=1e-5)
-    assert network.half()(torch.ones(2, 7).half()).isfinite().all()
-
-
-@pytest.mark.parametrize("number", [-1, 101])
-def test_glyphs_that_are_not_there_are_refused(number):
-    with pytest.raises(UsageError, match="ids are from 0 to 100"):
-        Settings("match", "lstm", 1e-3, 10).network()(torch.tensor([[[number]]]))

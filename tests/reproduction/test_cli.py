@@ -148,7 +148,8 @@ def test_entries_are_listed_with_their_runs_and_compared_with_the_papers_numbers
     assert "2 numbers: 2 not run (fewer than 3 runs)." in out
 
 
-def test_ours_is_shown_with_its_difference_from_the_papers_number(tmp_path):
+def test_ours_is_shown_with_its_difference_from_the_papers_number(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     store = Records(tmp_path)
     for seed in (1, 2, 3):
         store.add(record(seed, accuracy=50.0 + seed), FILE)

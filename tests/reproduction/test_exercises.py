@@ -1,9 +1,6 @@
-"""Exercises: what a check says to a reader, and what each exercise of a notebook consists of."""
+"""Exercises: what a check says to a reader."""
 
-import importlib.util
-import json
 from copy import deepcopy
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +9,6 @@ import torch
 from mini_lib.reproduction import exercises
 from mini_lib.reproduction.exercises import RIGHT, verdict
 
-ROOT = Path(__file__).parents[2]
-CHAPTERS = sorted(
-    set((ROOT / "notebooks").glob("*/*.ipynb")) - set((ROOT / "notebooks").glob("*/more_figures.ipynb"))
-)
-PROVE = ROOT / "tests" / "kernel" / "profile_default" / "startup" / "prove_checks.py"
 NOT_YET = "✗ Not yet: "
 
 
@@ -35,21 +27,9 @@ def positive(result):
     return None if result > 0 else "return a positive number."
 
 
-def in_place(change):
-    """A right answer but for the change."""
-
-    def answer(given):
-        result = deepcopy(given)
-        change(given)
-        return result
-
-    return answer
-
-
 @pytest.mark.parametrize(
     ("function", "cases"),
     [
-        (lambda n: 2 * n, {1: 2, 3: 6}),
         (lambda a, b: a + b, [((1, 2), 3), (([1], [2]), [1, 2])]),
         (lambda: 0.3 - 0.1, {(): 0.2}),
         (lambda n: np.float32(n / 3), {1: 1 / 3}),
@@ -57,6 +37,7 @@ def in_place(change):
         (lambda n: (each for each in range(n)), {3: [0, 1, 2], 0: []}),
         (lambda n: None, {1: None}),
         (lambda n: {"a": [n, "b"]}, {1: {"a": [1, "b"]}}),
+        (lambda n: 1e6 + 1, {1: 1e6 + 0.5}),  # equal in its last digits
         (lambda network: layer(2), [(layer(1), layer(2))]),
         (lambda n: n, {1: positive, 2: positive}),
         (lambda rng: torch.rand(1, generator=rng), 2 * [(torch.Generator().manual_seed(1), [0.75763154])]),
@@ -66,131 +47,49 @@ def test_a_right_answer_passes_in_whatever_type_its_numbers_are_kept(function, c
     assert verdict(function, cases) == RIGHT
 
 
+def test_the_tolerance_is_absolute():
+    assert [verdict(lambda n: n, {80.4: 80.1}, atol) == RIGHT for atol in (0.5, 0.2)] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("function", "cases", "said"),
     [
         (unwritten, {1: 1}, "○ Not written yet."),
-        (5, {1: 1}, "✗ Give the function itself, without parentheses."),
-        (layer(1), {1: 1}, "✗ Give the function itself, without parentheses."),
         (lambda n: 1 / 0, {1: 1}, "✗ Your code stopped: ZeroDivisionError: division by zero"),
         (lambda n: None, {1: 1}, f"{NOT_YET}your function returned None; return something."),
-        (lambda n: 1, {1: 1, 2: 4}, f"{NOT_YET}for 2 it should be 4; yours gives 1."),
-        (lambda: 2 / 3, {(): 2}, f"{NOT_YET}it should be 2; yours gives 0.666667."),
         (lambda a, b: a, {(1, 2): 2}, f"{NOT_YET}for (1, 2) it should be 2; yours gives 1."),
-        (lambda n: "b", {"a": "a"}, f"{NOT_YET}for 'a' it should be 'a'; yours gives 'b'."),
-        (lambda n: [1, 2], {1: {1, 2}}, f"{NOT_YET}for 1 it should be {{1, 2}}; yours gives [1, 2]."),
         (lambda n: [1, 2], {1: [1]}, f"{NOT_YET}for 1 the shape should be [1]; yours is [2]."),
         (lambda n: "ab", {1: ["a", "b"]}, f"{NOT_YET}for 1 it should be ['a', 'b']; yours gives 'ab'."),
-        (lambda n: ["a"], {1: ["a", "b"]}, f"{NOT_YET}for 1 there should be 2 values; yours has 1: ['a']."),
         (lambda n: ["a", "c"], {1: ["a", "b"]}, f"{NOT_YET}for 1 at 1 it should be 'b'; yours gives 'c'."),
-        (lambda n: {"b": 1}, {1: {"a": 1}}, f"{NOT_YET}for 1 the keys should be ['a']; yours is {{'b': 1}}."),
-        (lambda n: {"a": 2}, {1: {"a": 1}}, f"{NOT_YET}for 1 at 'a' it should be 1; yours gives 2."),
         (
             lambda network, _: network,
             [((layer(1), "x" * 90), layer(2))],
             f"{NOT_YET}at 'bias' it should be [2.0]; yours gives [1.0].",
         ),
         (lambda n: -n, {1: positive}, f"{NOT_YET}return a positive number."),
-        (lambda n: "a", {1: positive}, "✗ Your answer has a form that cannot be compared: TypeError"),
-        (lambda n: 1, {1: layer(1)}, "✗ Your answer has a form that cannot be compared: AttributeError"),
+        (lambda n: 80.4, {1: 80.1}, f"{NOT_YET}for 1 it should be 80.1; yours gives 80.4."),
     ],
 )
-def test_what_is_missing_is_said(function, cases, said):
-    assert verdict(function, cases).startswith(said)
-
-
-def test_the_tolerance_is_absolute():
-    assert verdict(lambda n: 80.4, {1: 80.1}, atol=0.5) == RIGHT
-    assert verdict(lambda n: 80.7, {1: 80.1}, atol=0.5) != RIGHT
-    assert verdict(lambda n: 1e6 + 1, {1: 1e6 + 0.5}) == RIGHT  # and relative in the last digits
+def test_what_is_missing_is_said(function, cases, said, capsys):
+    exercises.check(function, cases)
+    assert capsys.readouterr().out.startswith(said)
 
 
 @pytest.mark.parametrize(
     ("given", "change"),
     [
         ([1, 2], lambda given: given.append(3)),
-        ({"a": [1]}, lambda given: given["a"].append(1)),
-        ({1}, lambda given: given.add(2)),
         (np.zeros(2), lambda given: given.fill(1)),
         (torch.zeros(2), lambda given: given.add_(1)),
         (layer(1), lambda given: given.bias.data.add_(1e-4)),
     ],
 )
 def test_what_is_given_must_not_be_changed_and_is_a_copy(given, change):
+    def in_place(given):
+        result = deepcopy(given)
+        change(given)
+        return result
+
     cases = [(given, deepcopy(given))]
-    assert verdict(in_place(change), cases).startswith(f"{NOT_YET}your function changes what it is given")
+    assert verdict(in_place, cases).startswith(f"{NOT_YET}your function changes what it is given")
     assert verdict(deepcopy, cases) == RIGHT  # the next answer gets it unchanged
-
-
-def test_check_prints_the_verdict(capsys):
-    exercises.check(abs, {-1: 1})
-    assert capsys.readouterr().out == f"{RIGHT}\n"
-
-
-@pytest.fixture
-def prove(monkeypatch):
-    """What runs in the kernels of the stored notebooks."""
-    monkeypatch.setattr(exercises, "check", exercises.check)  # the file replaces it
-    spec = importlib.util.spec_from_file_location("prove_checks", PROVE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert exercises.check is module.proving
-    return module.prove
-
-
-@pytest.mark.parametrize(
-    ("function", "given", "expected"),
-    [
-        (lambda *given: given[-1], (1, 2), 2),
-        (sum, [1, 2], 3),
-        (lambda rows: ~rows, torch.tensor([True]), torch.tensor([False])),
-        (lambda rows: rows + 1, np.zeros(2), [1, 1]),
-        (lambda words: {"a": set(words)}, ["b"], {"a": {"b"}}),
-        (lambda network: layer(2), layer(1), layer(2)),
-        (lambda n: "a", 1, "a"),
-        (lambda n: iter([n]), 1, [1]),
-        (lambda n: n > 0, 1, True),
-        (lambda n: n, 1, positive),
-    ],
-)
-def test_a_check_that_refuses_wrong_answers_is_proved(prove, function, given, expected):
-    prove(function, [(given, expected)], 1e-5)
-
-
-@pytest.mark.parametrize(
-    ("cases", "atol", "answer"),
-    [
-        ([], 1e-5, "answers_none"),
-        ({1: None}, 1e-5, "answers_none"),
-        ({1: lambda result: None}, 1e-5, "answers_nonsense"),
-        ({1: 1}, 3.0, "is_off"),
-    ],
-)
-def test_a_check_that_accepts_a_wrong_answer_is_told(prove, cases, atol, answer):
-    with pytest.raises(AssertionError, match=answer):
-        prove(lambda n: n, cases, atol)
-
-
-def test_a_check_that_does_not_notice_what_an_answer_changes_is_told(prove, monkeypatch):
-    real = exercises.difference
-    blind = lambda given, expected, atol=0.0: real(given, expected, atol) if atol else None  # noqa: E731
-    monkeypatch.setattr(exercises, "difference", blind)
-    with pytest.raises(AssertionError, match="changes"):
-        prove(sum, [([1, 2], 3)], 1e-5)
-
-
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_an_exercise_is_a_question_its_cases_starter_code_and_a_solution(path):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    tags = [cell["metadata"].get("tags", []) for cell in cells]
-    starts = [place for place, each in enumerate(tags) if "exercise" in each]
-    assert len(starts) >= 3
-    assert len(starts) == sum("cases" in each for each in tags) == sum("solution" in each for each in tags)
-    for number, start in enumerate(starts, 1):
-        question, _, stub, solution = ("".join(cell["source"]) for cell in cells[start - 2 : start + 2])
-        assert question.startswith(f"**{number}. ")
-        assert tags[start - 1] == ["remove-cell", "cases"]
-        assert tags[start + 1][:2] == ["hide-cell", "solution"]
-        assert stub.splitlines()[-1] in solution.splitlines()  # the same check
-        for cell, said in ((cells[start], "○ Not written yet.\n"), (cells[start + 1], f"{RIGHT}\n")):
-            assert cell["outputs"][0]["text"][0] == said

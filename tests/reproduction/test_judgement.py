@@ -20,71 +20,51 @@ from mini_lib.reproduction.judgement import (
     sign,
 )
 
-A, B, C = (
-    "esbn.table13/Identity rules/m=0",
-    "esbn.table13/Identity rules/m=50",
-    "esbn.table13/Identity rules/m=85",
-)
+A, B, C = (f"esbn.table13/Identity rules/m={m}" for m in (0, 50, 85))
 INF, NAN = math.inf, math.nan
+SCORES = st.lists(st.floats(0, 100), min_size=3, max_size=9)
 
 
-def runs(*values):
-    return mean_of({f"x-s{seed}": value for seed, value in enumerate(values, 1)})
-
-
-def others(*values):
-    return mean_of({f"y-s{seed}": value for seed, value in enumerate(values, 1)})
+def runs(*values, of="x"):
+    return mean_of({f"{of}-s{seed}": value for seed, value in enumerate(values, 1)})
 
 
 def judged(kind, means, **rule):
     return judge_rule({"kind": kind} | rule, means)[0]
 
 
-@given(
-    st.lists(st.floats(0, 100), min_size=3, max_size=9), st.lists(st.floats(0, 100), min_size=3, max_size=9)
-)
+@given(SCORES, SCORES)
 def test_a_difference_has_the_interval_of_welch(first, second):
-    difference = combine((1, runs(*first)), (-1, others(*second)))
+    difference = combine((1, runs(*first)), (-1, runs(*second, of="y")))
     if min(statistics.stdev(first), statistics.stdev(second)) < 0.01:
         return  # SciPy warns of what has no spread
     test = stats.ttest_ind(first, second, equal_var=False)
-    low, high = test.confidence_interval()
+    ends = difference.value - difference.half_width, difference.value + difference.half_width
     assert difference.df == pytest.approx(test.df)
-    assert (
-        difference.value - difference.half_width,
-        difference.value + difference.half_width,
-    ) == pytest.approx((low, high), abs=1e-6)
+    assert ends == pytest.approx(tuple(test.confidence_interval()), abs=1e-6)
 
 
 def test_numbers_of_the_same_runs_are_compared_run_by_run():
     one, two = runs(10.0, 20.0, 30.0), runs(9.0, 18.5, 28.7)
     assert sign(combine((1, one), (-1, two))) == REPRODUCED  # differences 1, 1.5, 1.3
-    assert sign(combine((1, one), (-1, others(9.0, 18.5, 28.7)))) == UNCLEAR
+    assert sign(combine((1, one), (-1, runs(9.0, 18.5, 28.7, of="y")))) == UNCLEAR
 
 
 @pytest.mark.parametrize(
     ("mean", "se", "unit", "ours", "word"),
     [
-        (99.0, 0.0, "%", (99.5,) * 10, REPRODUCED),  # half a point does not matter
-        (99.2, 0.0, "%", (99.7,) * 10, REPRODUCED),  # which binary fractions make a little more
+        (99.2, 0.0, "%", (99.7,) * 10, REPRODUCED),  # half a point, which binary fractions make a little more
         (99.0, 0.0, "%", (99.51,) * 10, NOT_REPRODUCED),
-        (
-            60.0,
-            3.0,
-            "%",
-            (66.0,) * 10,
-            REPRODUCED,
-        ),  # t of 9 degrees of freedom: 2.262 standard errors, 6.8 points
+        (60.0, 3.0, "%", (66.0,) * 10, REPRODUCED),  # t of 9 degrees of freedom: 2.262 errors, 6.8 points
         (60.0, 3.0, "%", (66.9,) * 10, NOT_REPRODUCED),
-        (60.0, 8.01, "%", (90.0,) * 10, NOT_REPRODUCED),
+        (60.0, 3.6, "%", (60.0,) * 10, UNCLEAR),  # 8.1 points
         (0.4, 0.0, "MSE", (0.42,) * 3, REPRODUCED),  # 5 %
         (0.4, 0.0, "MSE", (0.421,) * 3, NOT_REPRODUCED),
         (0.4, 0.05, "SD", (0.4,) * 3, UNCLEAR),  # half of the interval is .11, above 25 %
     ],
 )
 def test_a_reported_number(mean, se, unit, ours, word):
-    paper = Mean(mean, se, 9 if se else INF)
-    assert judge_number(paper, runs(*ours), unit) == word
+    assert judge_number(Mean(mean, se, 9 if se else INF), runs(*ours), unit) == word
 
 
 def test_fewer_than_three_runs_decide_nothing():
@@ -93,17 +73,8 @@ def test_fewer_than_three_runs_decide_nothing():
     assert judged("threshold", {A: None}, cells=[A], at_least=95) == NOT_RUN
 
 
-@given(st.floats(0, 100), st.floats(0, 7), st.lists(st.floats(0, 100), min_size=3, max_size=12))
-def test_what_is_called_not_reproduced_differs_by_welchs_t(mean, se, values):
-    paper = Mean(mean, se, 9 if se else INF)
-    ours = runs(*values)
-    if judge_number(paper, ours, "%") == NOT_REPRODUCED:
-        sem = statistics.stdev(values) / math.sqrt(len(values))
-        assert abs(ours.value - mean) > 1.95 * math.hypot(se, sem)
-        assert abs(ours.value - mean) > 0.5
-
-
 LEVEL = {"at_least": 95}
+BOTH = {"at_least": 49, "at_most": 51}
 EXACT, NEAR = (96.0, 96.0, 96.0), (96.0, 97.0, 95.5)  # NEAR: mean 96.17, half of the interval 1.9
 PAIR = {"pairs": [[A, B]]}
 
@@ -111,28 +82,25 @@ PAIR = {"pairs": [[A, B]]}
 @pytest.mark.parametrize(
     ("kind", "rule", "a", "b", "word"),
     [
-        ("threshold", LEVEL, EXACT, None, REPRODUCED),
         ("threshold", LEVEL, (95.0,) * 3, None, REPRODUCED),  # exactly at it
         ("threshold", LEVEL, NEAR, None, UNCLEAR),
         ("threshold", LEVEL, (90.0, 91.0, 90.5), None, NOT_REPRODUCED),
-        ("threshold", {"at_most": 95}, EXACT, None, NOT_REPRODUCED),
-        ("threshold", {"at_least": 49, "at_most": 51}, (50.1, 50.0, 50.2), None, REPRODUCED),
-        ("threshold", {"at_least": 49, "at_most": 51}, (49.1, 49.0, 49.2), None, UNCLEAR),
+        ("threshold", BOTH, (50.1, 50.0, 50.2), None, REPRODUCED),
+        ("threshold", BOTH, (49.1, 49.0, 49.2), None, UNCLEAR),
+        ("threshold", BOTH, EXACT, None, NOT_REPRODUCED),
         ("more", PAIR, (60.0, 61.0, 62.0), (50.0, 51.0, 50.0), REPRODUCED),
         ("more", PAIR, (50.0, 51.0, 50.0), (60.0, 61.0, 62.0), NOT_REPRODUCED),
         ("more", PAIR, (60.0, 40.0, 62.0), (50.0, 51.0, 50.0), UNCLEAR),
+        ("more", PAIR, (50.0,) * 3, (50.0,) * 3, UNCLEAR),
+        ("more", PAIR | {"or_equal": True}, (50.0,) * 3, (50.0,) * 3, REPRODUCED),
         ("more", PAIR | {"by": 10}, (60.0,) * 3, (49.0,) * 3, REPRODUCED),
         ("more", PAIR | {"by": 12}, (60.0,) * 3, (49.0,) * 3, NOT_REPRODUCED),
-        ("more", PAIR | {"or_equal": True}, (50.0,) * 3, (50.0,) * 3, REPRODUCED),
-        ("more", PAIR | {"or_equal": True}, (40.0, 50.0, 60.0), (50.0, 60.0, 40.0), UNCLEAR),
-        ("more", PAIR, (50.0,) * 3, (50.0,) * 3, UNCLEAR),
         ("more", PAIR | {"times": 3}, (31.0,) * 3, (10.0,) * 3, REPRODUCED),
-        ("more", PAIR | {"times": 3}, (0.1,) * 3, (-9.0,) * 3, REPRODUCED),  # an amount below 0 counts as 0
-        ("more", PAIR | {"times": 3}, (-0.1,) * 3, (-9.0,) * 3, NOT_REPRODUCED),
+        ("more", PAIR | {"times": 3}, (29.0,) * 3, (10.0,) * 3, NOT_REPRODUCED),
+        ("more", PAIR | {"times": 3}, (-0.1,) * 3, (-9.0,) * 3, NOT_REPRODUCED),  # amounts below 0 count as 0
         ("alike", PAIR, (10.0, 10.1, 10.2), (10.3, 10.2, 10.1), REPRODUCED),
         ("alike", PAIR, (10.0,) * 3, (12.9,) * 3, NOT_REPRODUCED),
         ("alike", PAIR, (0.0,) * 3, (0.0,) * 3, REPRODUCED),
-        ("alike", PAIR, (10.0, 20.0, 30.0), (19.0, 9.0, 31.0), UNCLEAR),
         ("alike", PAIR | {"within": 0.05}, (10.0, 10.3, 9.7), (10.2, 9.9, 10.5), UNCLEAR),
         ("skewed", {}, (10.0, 90.0, 91.0, 92.0, 93.0) * 5, None, REPRODUCED),
         ("skewed", {}, (1.0, 2.0, 3.0), None, UNCLEAR),
@@ -140,22 +108,17 @@ PAIR = {"pairs": [[A, B]]}
         # Runs that never reach a level of training have no mean; if some do, it says nothing.
         ("threshold", LEVEL, (INF,) * 3, None, REPRODUCED),
         ("threshold", LEVEL, (INF, 96.0, 96.0), None, UNCLEAR),
-        ("more", PAIR, (INF,) * 3, (50.0,) * 3, REPRODUCED),
         ("more", PAIR, (50.0,) * 3, (INF,) * 3, NOT_REPRODUCED),
         ("more", PAIR, (INF,) * 3, (INF,) * 3, UNCLEAR),
+        # All diverged.
+        ("threshold", LEVEL, (NAN,) * 3, None, UNCLEAR),
+        ("more", PAIR, (NAN,) * 3, (50.0,) * 3, UNCLEAR),
+        ("alike", PAIR, (NAN,) * 3, (50.0,) * 3, UNCLEAR),
     ],
 )
 def test_kinds_of_claims(kind, rule, a, b, word):
-    means = {A: runs(*a)} | ({B: others(*b)} if b else {})
+    means = {A: runs(*a)} | ({B: runs(*b, of="y")} if b else {})
     assert judged(kind, means, **rule) == word
-
-
-@pytest.mark.parametrize("kind", ["threshold", "more", "alike", "t_test", "skewed"])
-def test_an_entry_whose_runs_all_diverged_is_unclear_of_any_kind(kind):
-    means = {A: Mean(NAN), B: others(1.0, 2.0, 3.0)}
-    rule = {"cells": [A], "at_least": 95, "pairs": [[A, B]], "differs": True}
-    word = NOT_RUN if kind == "t_test" else UNCLEAR  # one pair is too few for a t-test
-    assert judged(kind, {A: Mean(NAN)} if kind in ("threshold", "skewed") else means, **rule) == word
 
 
 def test_the_worst_entry_decides_and_is_named():
@@ -163,7 +126,8 @@ def test_the_worst_entry_decides_and_is_named():
     word, detail = judge_rule({"kind": "threshold", "cells": [*means], **LEVEL}, means)
     assert (word, detail) == (NOT_REPRODUCED, f"{B} 90, at least 95")
     assert judged("threshold", means | {C: None}, cells=[*means], **LEVEL) == NOT_REPRODUCED
-    assert judged("threshold", means | {B: None}, cells=[*means], **LEVEL) == NOT_RUN
+    means = {A: runs(*EXACT), B: runs(*NEAR), C: None}
+    assert judged("threshold", means, cells=[*means], **LEVEL) == NOT_RUN
 
 
 @pytest.mark.parametrize(
@@ -179,10 +143,7 @@ def test_the_worst_entry_decides_and_is_named():
 )
 def test_a_t_test_over_entries_that_finds_nothing_shows_nothing(shift, differs, word):
     first, second = ("esbn.table13/Identity rules", "esbn.table13/Distribution-of-three")
-    noise = {"m=0": 0.1, "m=50": -0.1, "m=85": 0.0}
-    means = {
-        f"{row}/{m}": Mean(90 + (shift + off) * (row == first))
-        for row in (first, second)
-        for m, off in noise.items()
-    }
+    means = {}
+    for m, noise in {"m=0": 0.1, "m=50": -0.1, "m=85": 0.0}.items():
+        means |= {f"{first}/{m}": Mean(90 + shift + noise), f"{second}/{m}": Mean(90)}
     assert judged("t_test", means, differs=differs, pairs=[[f"{first}/*", f"{second}/*"]]) == word

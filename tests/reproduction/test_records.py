@@ -64,6 +64,7 @@ def test_finished_runs_are_those_of_the_settings_that_did_not_diverge_with_the_s
 def test_a_key_with_other_results_is_a_conflict_and_stays_as_it_is(tmp_path, other):
     store = Records(tmp_path)
     store.add(record(), FILE)
+    assert not store.add(record() | {"metrics": {"test_accuracy": 99.0, "only_now": 1.0}}, FILE)
     with pytest.raises(RecordConflict, match="has other results than the one on record"):
         store.add(record() | other, FILE)
     assert on_disk(tmp_path) == [record()]

@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from mini_lib.scan import cnn, gru_attention, li, syntactic_attention as streams
+from mini_lib.scan import cnn, gru_attention, li, syntactic_attention
 from mini_lib.scan.cnn import CNN
 from mini_lib.scan.gru_attention import GRUAttention
 from mini_lib.scan.li import LiNetwork
@@ -22,7 +22,6 @@ FORMS = {
     "one-hot": {"one_hot": True},
     "top": {"surrounding": "top"},
     "ends zero": {"ends": "zero"},
-    "top, ends zero": {"surrounding": "top", "ends": "zero"},
     "ends hear": {"ends": "neighbour"},
     "top, ends hear": {"surrounding": "top", "ends": "neighbour"},
     "everything": {
@@ -42,11 +41,11 @@ OTHERS = {
 NETWORKS = {
     form: partial(SyntacticAttention, syntax=6, semantics=4, **FORMS[form]) for form in FORMS
 } | OTHERS
+KINDS = ("default", "gru", "li", "cnn")  # one of each
 ORACLES = {form: partial(oracles.syntactic_attention, **FORMS[form]) for form in FORMS}
 ORACLES |= {name: getattr(oracles, name.split()[0]) for name in OTHERS}
-LOSSES = dict.fromkeys(FORMS, streams.loss)
-OF_KIND = {"gru": gru_attention.loss, "li": li.loss, "cnn": cnn.loss}
-LOSSES |= {name: OF_KIND[name.split()[0]] for name in OTHERS}
+LOSSES = {"gru": gru_attention.loss, "li": li.loss, "cnn": cnn.loss}
+LOSSES |= dict.fromkeys(FORMS, syntactic_attention.loss)
 
 
 def make(name, seed=0, spread=0.2, **options):

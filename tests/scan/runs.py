@@ -1,11 +1,6 @@
-"""Small runs: their settings, and what is said of their examples."""
-
-from collections import Counter
-
-import torch
+"""The settings of small runs."""
 
 from mini_lib.scan.runs import Settings
-from mini_lib.scan.tasks import NO_ACTION
 
 SIZES = {
     "syntactic_attention": {"syntax": 8, "semantics": 6},
@@ -16,21 +11,7 @@ SIZES = {
 
 
 def small(model="syntactic_attention", **changes):
-    """Few and small; commands are those of `few` where a test asks for it."""
+    """Few and small."""
     kept = {"split": "simple", "lr": 1e-2, "epochs": 3, "batch_size": 100 if model == "cnn" else 16}
     options = SIZES[model] | changes.pop("options", {})
     return Settings(model=model, **(kept | {"options": options, "checks": (1, 2)} | changes))
-
-
-def of_size(count):
-    """As much of a batch as noise asks for."""
-    return {"lengths": torch.zeros(count)}
-
-
-def rows(*parts):
-    """Every command with its actions, counted over the parts, whatever the padding."""
-    return Counter(
-        tuple(row[row != NO_ACTION].tolist()) + tuple(words.tolist())
-        for part in parts
-        for words, row in zip(part.padded().words, part.padded().actions, strict=True)
-    )

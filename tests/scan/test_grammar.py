@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from mini_lib.errors import UsageError
-from mini_lib.scan.grammar import NEW_VERB, VERBS, WORDS, Phrase, commands, derive, parse, phrases
+from mini_lib.scan.grammar import NEW_VERB, VERBS, WORDS, commands, derive, parse, phrases
 from scan import oracles
 
 FIVE = (*VERBS, NEW_VERB)
@@ -18,22 +18,17 @@ def language(verbs=FIVE):
     return oracles.all_commands(verbs)
 
 
-@pytest.mark.parametrize(("verbs", "v", "s", "c"), [(VERBS, 34, 102, 20_910), (FIVE, 41, 123, 30_381)])
-def test_as_many_phrases_and_commands_as_counted(verbs, v, s, c):
-    assert len({str(phrase) for phrase in phrases(verbs) if not phrase.times}) == v
+@pytest.mark.parametrize(("verbs", "s", "c"), [(VERBS, 102, 20_910), (FIVE, 123, 30_381)])
+def test_phrases_and_commands_are_all_of_the_language(verbs, s, c):
     assert len(phrases(verbs)) == len({str(phrase) for phrase in phrases(verbs)}) == s
     assert len(commands(verbs)) == c
     assert set(commands(verbs)) == language(verbs)
 
 
-def test_thirteen_words_up_to_nine_in_a_command():
-    assert len(set(WORDS)) == 13
-    assert {word for command in commands() for word in command.split()} == set(WORDS)
-    assert {len(command.split()) for command in commands()} == set(range(1, 10))
-
-
 def test_every_command_means_what_rewriting_says():
-    for command in (*commands(), *commands((NEW_VERB,))):
+    """All with one verb, and each phrase with every other verb, alone and joined."""
+    others = [f"{phrase}{end}" for phrase in phrases(FIVE) for end in ("", " and turn left", " after run")]
+    for command in (*commands(("jump",)), *others):
         steps = derive(command)
         assert steps == oracles.meaning(oracles.tagged(command))
         words = command.split()
@@ -42,21 +37,7 @@ def test_every_command_means_what_rewriting_says():
         assert {step.word for step in steps} == meant
 
 
-def test_every_parse_prints_as_it_was_and_its_form_leaves_out_the_content():
-    forms = set()
-    for command in commands(("jump",)):
-        found, conjunction = parse(command)
-        assert f" {conjunction} ".join(map(str, found)) == command
-        forms |= {phrase.form for phrase in found}
-    assert len(forms) == 21
-    assert parse("  jump around  left twice after turn right") == (
-        (Phrase("jump", "around", "left", "twice"), Phrase("turn", direction="right")),
-        "after",
-    )
-    assert parse("dax")[0][0].form == parse("walk")[0][0].form == "U"
-
-
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.sampled_from(sorted(language())), st.data())
 def test_a_command_with_a_word_changed_is_parsed_or_refused(command, data):
     words = command.split()
@@ -64,13 +45,14 @@ def test_a_command_with_a_word_changed_is_parsed_or_refused(command, data):
     words[place : place + 1] = data.draw(st.lists(st.sampled_from(WORDS), max_size=2))
     text = " ".join(words)
     if text in language():
-        parse(text)
+        found, conjunction = parse(text)
+        assert f" {conjunction} ".join(map(str, found)) == text
     else:
         with pytest.raises(UsageError, match="is not a phrase of SCAN"):
             parse(text)
 
 
-@pytest.mark.parametrize("command", ["jmup twice", "walk and Jump", "jump and walk and run", "jump after", 5])
-def test_a_wrong_command_is_refused(command):
-    with pytest.raises(UsageError, match=r"did you mean 'jump'|is not a phrase of SCAN|got int"):
+@pytest.mark.parametrize("command", ["jmup twice", 5])
+def test_what_is_not_a_command_is_refused(command):
+    with pytest.raises(UsageError, match=r"did you mean 'jump'|got int"):
         unwrap(parse)(command)  # past the check of types, which only tests make

@@ -1,19 +1,20 @@
-"""What holds for every network in every form: it equals slow numpy, commands do not disturb each other, noise is
-drawn as it is said, and networks side by side learn as each alone.
+"""What holds for every network in every form: it equals slow numpy, its gradients are slopes, noise is drawn as it
+is said. That networks in a stack learn as each alone: see `test_runs.py`.
 """
 
 import numpy as np
 import pytest
 import torch
-from torch.func import functional_call, grad, stack_module_state, vmap
-from torch.nn import functional as F
+from other_device import OTHER, OtherDevice
+from torch.func import functional_call
 
+from mini_lib.scan import attention_fast
+from mini_lib.scan.cnn import loss
 from mini_lib.scan.runs import MODELS
-from mini_lib.scan.syntactic_attention import SyntacticAttention
-from mini_lib.scan.tasks import MAX_WORDS, NO_ACTION, encode
+from mini_lib.scan.tasks import MAX_WORDS, encode
 from scan.networks import (
     COMMANDS,
-    LOSSES,
+    KINDS,
     NETWORKS,
     ORACLES,
     OTHERS,
@@ -24,18 +25,21 @@ from scan.networks import (
 )
 
 EXAMPLES = encode(COMMANDS)
-LEARNED = {"rtol": 1e-7, "atol": 1e-10}  # how near gradients are
 every_network = pytest.mark.parametrize("name", NETWORKS)
+every_kind = pytest.mark.parametrize("name", KINDS)
 
 
-def summed(logits, actions):
-    return F.cross_entropy(logits.mT, actions, ignore_index=NO_ACTION, reduction="sum")
-
-
-@every_network
-@pytest.mark.parametrize("noisy", [False, True])
-def test_equals_the_numpy_forward_pass(name, noisy):
-    """Logits; of Syntactic Attention its attention weights, roles and meanings too."""
+@pytest.mark.parametrize(
+    ("name", "noisy", "is_fast"),
+    [
+        *((name, noisy, True) for name in NETWORKS for noisy in (False, True)),
+        *((name, True, False) for name in ("default", "sequential", "top")),
+    ],
+)
+def test_equals_the_numpy_forward_pass(name, noisy, is_fast, monkeypatch):
+    """Logits; of Syntactic Attention its attention weights, roles and meanings too, with fast and plain loops."""
+    if not is_fast:
+        monkeypatch.setattr(attention_fast, "applies", lambda *tensors: False)
     network = make(name)
     noise = noise_for(network, EXAMPLES) if noisy else {}
     logits = network(*EXAMPLES.tensors, noise or None).detach().numpy()
@@ -53,34 +57,37 @@ def test_equals_the_numpy_forward_pass(name, noisy):
 
 
 @every_network
-def test_commands_disturb_neither_each_others_logits_nor_gradients_and_padding_is_nothing(name):
-    network, examples = make(name), EXAMPLES.padded()
-    noise = noise_for(network, examples)
-    inside = torch.arange(MAX_WORDS) < examples.lengths[:, None]
-    together = network(torch.where(inside, examples.words, 5), examples.lengths, examples.actions, noise)
-    torch.testing.assert_close(network(*examples.tensors, noise), together, rtol=0, atol=1e-9)
-    learned = [each for each in network.parameters() if each.requires_grad]
-    expected = torch.autograd.grad(summed(together, examples.actions), learned)
-    found = [torch.zeros_like(each) for each in learned]
-    for row in range(len(COMMANDS)):
-        own = examples[row : row + 1].trimmed()
-        alone = network(*own.tensors, {key: each[row : row + 1] for key, each in noise.items()})
-        torch.testing.assert_close(alone[0], together[row, : own.actions.shape[1]], rtol=0, atol=1e-9)
-        for total, part in zip(found, torch.autograd.grad(summed(alone, own.actions), learned), strict=True):
-            total += part
-    torch.testing.assert_close(found, list(expected), **LEARNED)
-    assert all(each.abs().max() > 1e-14 for each in expected)  # every parameter is of effect
+def test_gradients_are_slopes_and_padding_is_of_no_effect(name, monkeypatch):
+    """The slope along a random direction, by central differences."""
+    monkeypatch.setattr(torch, "lerp", lambda start, end, weight: end)  # where the CNN scales a gradient
+    network, (words, lengths, actions) = make(name), EXAMPLES.tensors
+    noise = noise_for(network, EXAMPLES)
+    inside = torch.arange(MAX_WORDS) < lengths[:, None]
+    filled = torch.where(inside, EXAMPLES.padded().words, 5), lengths, actions, noise
+    logits = network(*filled)
+    torch.testing.assert_close(network(words, lengths, actions, noise), logits, rtol=0, atol=1e-9)
+    learned = {key: each for key, each in network.named_parameters() if each.requires_grad}
+    gradient = torch.autograd.grad(loss(logits, actions), learned.values())
+    assert all(each.abs().max() > 1e-14 for each in gradient)  # every parameter is of effect
+    ahead = {key: torch.randn_like(each) for key, each in learned.items()}
+    slope = sum((each * ahead[key]).sum() for each, key in zip(gradient, learned, strict=True))
+
+    @torch.no_grad()
+    def moved(by):
+        state = {key: each + by * ahead[key] for key, each in learned.items()}
+        return loss(functional_call(network, state, filled), actions)
+
+    expected = (moved(1e-6) - moved(-1e-6)) / 2e-6
+    torch.testing.assert_close(slope, expected, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_predicts_what_is_said_when_its_own_actions_are_the_right_ones(name):
+def test_predicts_what_teacher_forcing_gives_for_its_own_actions(name):
     network = make(name, spread=1.0)
     predicted = network.predict(EXAMPLES.words, EXAMPLES.lengths, 12)
     assert predicted.shape == (len(COMMANDS), 12)
     assert not predicted.requires_grad
     assert len(predicted.unique()) > 1
-    if name.startswith("li"):  # its own <SOS> cannot be said, so nothing is taken for padding
-        assert (predicted != NO_ACTION).all()
     logits = network(EXAMPLES.words, EXAMPLES.lengths, predicted)
     assert logits.argmax(dim=-1).equal(predicted)
 
@@ -104,30 +111,7 @@ def test_noise_is_drawn_from_its_generator_and_all_of_it_is_of_effect(name):
             torch.testing.assert_close(mask.unique(), kept)
 
 
-@every_network
-def test_stacked_networks_learn_as_each_alone(name):
-    networks, orders = [make(name, seed) for seed in range(2)], ([0, 1, 2], [3, 2, 1])
-    parts = [EXAMPLES.padded()[torch.tensor(order)] for order in orders]
-    noises = [
-        noise_for(network, part, seed)
-        for seed, (network, part) in enumerate(zip(networks, parts, strict=True))
-    ]
-
-    def loss(parameters, buffers, words, lengths, actions, noise):
-        logits = functional_call(networks[0], (parameters, buffers), (words, lengths, actions, noise))
-        return LOSSES[name](logits, actions)
-
-    batches = [torch.stack(each) for each in zip(*(part.tensors for part in parts), strict=True)]
-    noise = {key: torch.stack([each[key] for each in noises]) for key in noises[0]}
-    stacked = vmap(grad(loss))(*stack_module_state(networks), *batches, noise)
-    for place, (network, part) in enumerate(zip(networks, parts, strict=True)):
-        LOSSES[name](network(*part.tensors, noises[place]), part.actions).backward()
-        for key, parameter in network.named_parameters():
-            if parameter.requires_grad:
-                torch.testing.assert_close(stacked[key][place], parameter.grad, **LEARNED)
-
-
-@pytest.mark.parametrize("name", ["default", *OTHERS])
+@every_kind
 def test_noise_is_drawn_in_training_where_none_is_passed(name):
     """As much as the call needs, from torch's generator; what is passed counts in any mode, and {} is none."""
     network, inputs = NETWORKS[name](), EXAMPLES.tensors
@@ -143,10 +127,13 @@ def test_noise_is_drawn_in_training_where_none_is_passed(name):
     assert network(*inputs, noise).equal(drawn)
 
 
-def test_a_network_without_dropout_draws_nothing():
-    network, before = SyntacticAttention(syntax=6, semantics=4, dropout=0.0), torch.get_rng_state()
-    network(*EXAMPLES.tensors)
-    assert torch.get_rng_state().equal(before)
+@every_kind
+def test_a_network_draws_noise_and_predicts_on_its_own_device(name):
+    """Updates on another device: see `tests/test_gpu_ready.py`."""
+    with OtherDevice():
+        network, examples = NETWORKS[name]().to(OTHER), EXAMPLES[:2].trimmed().to(OTHER)
+        assert network(*examples.tensors).device == OTHER
+        assert network.predict(examples.words, examples.lengths, 2).device == OTHER
 
 
 def test_a_fifth_verb_has_a_row_of_its_own_when_asked_for():

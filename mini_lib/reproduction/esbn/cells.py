@@ -4,7 +4,6 @@ from mini_lib.esbn import runs
 from mini_lib.esbn.runs import PAPER as PAPER, Settings, paper_settings
 from mini_lib.esbn.tasks import TASKS
 from mini_lib.reproduction.cells import Cell, CellTable
-from mini_lib.reproduction.comparison import Comparison
 from mini_lib.training import TrainingRun
 
 RUNS = 10
@@ -21,13 +20,11 @@ ROW_OF |= {"lstm": "LSTM", "predinet": "PrediNet", "rn": "RN"}
 class _Cells(CellTable):
     """Cells of this paper."""
 
-    def cell(self, table: str, row: str, column: str, settings: Settings, **more) -> None:
-        self.add(table, row, column, settings.to_dict(), RUNS, **more)
-
     def row(self, table: str, row: str, task: str, model: str, regimes=None, **changes) -> None:
         variant = changes.pop("variant", "")
         for m in regimes or TASKS[task].regimes:
-            self.cell(table, row, f"m={m}", paper_settings(task, m, model, **changes), variant=variant)
+            settings = paper_settings(task, m, model, **changes).to_dict()
+            self.add(table, row, f"m={m}", settings, RUNS, variant=variant)
 
 
 def _declare() -> list[Cell]:
@@ -78,9 +75,3 @@ def build(settings: dict, seed: int) -> TrainingRun:
 def data_source(settings: dict) -> str:
     """The images of such a run, as its record names them."""
     return Settings.from_dict(settings).images
-
-
-def condition_means(comparisons: list[Comparison], row: str) -> dict[tuple[str, str], float]:
-    """The paper's mean accuracy of a row of Tables 15-18 in each condition (table, m)."""
-    chosen = [c for c in comparisons if c.cell.row == row and not c.cell.variant]
-    return {(c.cell.table, c.cell.column): c.paper.mean for c in chosen}

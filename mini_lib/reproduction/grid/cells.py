@@ -40,22 +40,15 @@ _TEN = dict.fromkeys(FACTORIAL, 10) | _FIVE
 _NAMED = dict.fromkeys((*FACTORIAL, "esbn", "lstm", "transformer"), 5)
 _POINTS = dict.fromkeys(DIFFERENCES, 8)
 _POINTS |= dict.fromkeys(("esbn", "pointer", "lstm", "transformer"), 5) | {"kanerva": 1}
-_SAID = dict.fromkeys(STREAMS, 30)
-_SAID |= dict.fromkeys(
-    ("abstractor learned", "abstractor learned, open", "differences", "lstm", "transformer"), 5
-)
-_SAID |= dict.fromkeys(
-    ("abstractor fixed", "corelnet fixed", "esbn", "kanerva"), 2
-)  # on the floor by construction
+_LEARNED = ("abstractor learned", "abstractor learned, open", "differences", "lstm", "transformer")
+_ON_THE_FLOOR = ("abstractor fixed", "corelnet fixed", "esbn", "kanerva")  # by construction
+_SAID = dict.fromkeys(STREAMS, 30) | dict.fromkeys(_LEARNED, 5) | dict.fromkeys(_ON_THE_FLOOR, 2)
+_D3 = {"task": "distribution_of_three", "m": 95, "updates": 2000}
 _CURVES = ("familiar", "lifted", "stretched", "slowed")
 
 TASKS: dict[str, Task] = {
-    "d3, m=95": Task({"task": "distribution_of_three", "m": 95, "updates": 2000}, _TEN),
-    "d3, m=85": Task(
-        {"task": "distribution_of_three", "m": 85, "updates": 2000},
-        dict.fromkeys(_TEN, 5),
-        rates_of="d3, m=95",
-    ),
+    "d3, m=95": Task(_D3, _TEN),
+    "d3, m=85": Task(_D3 | {"m": 85}, dict.fromkeys(_TEN, 5), rates_of="d3, m=95"),
     "rmts, m=95": Task({"task": "rmts", "m": 95, "updates": 2000}, _TEN),
     "match": Task({"task": "match", "updates": 2000}, _TEN),
     "name": Task({"task": "name", "updates": 2000}, _NAMED, ("familiar",), rates_of="match"),

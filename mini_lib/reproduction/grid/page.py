@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 from mini_lib.reproduction.glance import Line, strip
 from mini_lib.reproduction.grid.contrasts import (
@@ -9,10 +10,8 @@ from mini_lib.reproduction.grid.contrasts import (
     FAMILIES,
     MATTERS,
     RULES,
-    by_architecture,
     by_family,
     decided,
-    familiar,
     interval,
     paired,
     scores,
@@ -34,7 +33,13 @@ VERDICTS = {
 COLORS = {"helps": "reproduced", "harms": "not reproduced", "undecided": "unclear"}  # of verdicts
 AXIS = -0.7, 0.9
 MORE = ("d3, m=85",)  # distribution of three with fifteen objects in training
-AS_THEY_ARE = [pair for pair in BOTTLENECKS if "fixed" in pair[0]]  # what the chapter shows
+PLANNED = {
+    "rules": "rules: complete a row (<em>distribution of three</em>) or match a pair (<em>RMTS</em>),"
+    " after five objects",
+    "match": "finding: which of eight items has a part hidden?",
+    "curves": "curves of twice the height, or slowed down",
+    "commands": "commands with a verb that was trained alone",
+}
 # The families that have no score to draw, and why.
 NO_AXIS = {"curves": "no score: on slowed lines it is divided by almost 0"}
 
@@ -46,71 +51,50 @@ def number(score: float) -> str:
 
 def line(name: str, gains: Sequence[float], word: str | None = None, no_axis: str = "") -> Line:
     """The gains of the bottleneck by seed; the word is that of their interval where none is given."""
-    found = interval(gains)
+    found, seeds = interval(gains), f"<small>{len(gains)} seeds</small>"
     if found is None:
-        return Line(name, "", f"<small>{len(gains)} seeds</small>", "", "not run", VERDICTS["not run"])
-    word = word or decided(found)
-    told = f"{number(found.mean)}<small>{number(found.low)} to {number(found.high)}</small>"
+        return Line(name, "", seeds, "", "not run", VERDICTS["not run"])
+    word, half = word or decided(found), found.half_width
+    verdict = COLORS.get(word, "not run"), VERDICTS[word]
+    if no_axis:
+        return Line(name, "", seeds, no_axis, *verdict)
+    ends = f"<small>{number(found.value - half)} to {number(found.value + half)}</small>"
     marks = {-MATTERS: "harms below", MATTERS: "helps above"}
-    dots = strip(AXIS[1], [gains], (found.mean, found.high - found.mean), marks, AXIS[0], (0.0,))
-    return Line(
-        name,
-        "",
-        f"<small>{len(gains)} seeds</small>" if no_axis else told,
-        no_axis or dots,
-        COLORS.get(word, "not run"),
-        VERDICTS[word],
-    )
+    dots = strip(AXIS[1], [gains], (found.value, half), marks, AXIS[0], (0.0,))
+    return Line(name, "", number(found.value) + ends, dots, *verdict)
+
+
+def pairs_of(architecture: str, relation: str = "") -> list[tuple[str, str]]:
+    """The pairs of an architecture with and without its bottleneck; of one relation, if it is given."""
+    return [pair for pair in BOTTLENECKS if architecture.lower() in pair[0] and relation in pair[0]]
 
 
 def write_page(folder: Path | str, records: Records) -> Path:
     """Write grid.md into a folder; returns its path."""
     found = scores(records)
     families = by_family(found)
-
-    def family(name: str, key: str) -> Line:
-        return line(name, paired(found, *FAMILIES[key]), families[key], NO_AXIS.get(key, ""))
-
-    def alone(start: str) -> list[float]:
-        return paired(found, RULES, [pair for pair in BOTTLENECKS if pair[0].startswith(start)])
-
+    planned = [
+        line(name, paired(found, *FAMILIES[key]), families[key], NO_AXIS.get(key, ""))
+        for key, name in PLANNED.items()
+    ]
+    apart = [line(name, paired(found, RULES, pairs_of(name))) for name in ("CoRelNet", "Abstractor")]
+    apart.append(line("distribution of three, after fifteen objects", paired(found, MORE, BOTTLENECKS)))
+    naming = paired(found, ("name",), BOTTLENECKS, "familiar")
     groups = [
-        (
-            "Planned: four families of tasks",
-            [
-                family(
-                    "rules: complete a row (<em>distribution of three</em>) or match a pair (<em>RMTS</em>),"
-                    " after five objects",
-                    "rules",
-                ),
-                family("finding: which of eight items has a part hidden?", "match"),
-                family("curves of twice the height, or slowed down", "curves"),
-                family("commands with a verb that was trained alone", "commands"),
-            ],
-        ),
-        (
-            "Added after results were seen: <em>rules</em>, taken apart",
-            [
-                line("CoRelNet", alone("corelnet")),
-                line("Abstractor", alone("abstractor")),
-                line("distribution of three, after fifteen objects", paired(found, MORE, BOTTLENECKS)),
-            ],
-        ),
+        ("Planned: four families of tasks", planned),
+        ("Added after results were seen: <em>rules</em>, taken apart", apart),
         (
             "Planned, outside the verdict",
-            [
-                line(
-                    "naming: what is the hidden part? (familiar ones)",
-                    paired(found, ("name",), BOTTLENECKS, familiar),
-                )
-            ],
+            [line("naming: what is the hidden part? (familiar ones)", naming)],
         ),
     ]
-    tasks, streams = FAMILIES["commands"]
-    both = [
-        all(found[tasks[0], name][seed].learned for name in streams[0])
-        for seed in found[tasks[0], streams[0][0]]
-    ]
+
+    def gain(tasks: Sequence[str], architecture: str) -> float:
+        """With objects compared as they are, as the chapter shows it."""
+        return fmean(paired(found, tasks, pairs_of(architecture, "fixed")))
+
+    (task,), ((one, other),) = FAMILIES["commands"]
+    both = [found[task, one][seed].learned and found[task, other][seed].learned for seed in found[task, one]]
     text = (
         environment()
         .get_template("grid.md.j2")
@@ -119,8 +103,8 @@ def write_page(folder: Path | str, records: Records) -> Path:
             number=number,
             matters=MATTERS,
             whole=VERDICTS[verdict(families)],
-            shown={name: each.mean for name, each in by_architecture(found, RULES[:1], AS_THEY_ARE).items()},
-            fifteen=by_architecture(found, MORE, AS_THEY_ARE)["CoRelNet"].mean,
+            shown={name: gain(RULES[:1], name) for name in ("CoRelNet", "Abstractor")},
+            fifteen=gain(MORE, "CoRelNet"),
             pairs_learned=sum(both),
             pairs=len(both),
         )

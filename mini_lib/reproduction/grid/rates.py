@@ -40,10 +40,5 @@ def choose_rates(records: Records) -> dict[str, dict[str, float]]:
     return dict(chosen)
 
 
-def write_rates(records: Records) -> None:
-    """Keep what the rule chooses; runs that count are declared with it from then on."""
-    CHOSEN_RATES.write_text(json.dumps(choose_rates(records), indent=1, sort_keys=True) + "\n")
-
-
-if __name__ == "__main__":
-    write_rates(Records())
+if __name__ == "__main__":  # runs that count are declared with these rates from then on
+    CHOSEN_RATES.write_text(json.dumps(choose_rates(Records()), indent=1, sort_keys=True) + "\n")

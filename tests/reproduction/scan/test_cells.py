@@ -4,13 +4,8 @@ import json
 from collections import Counter
 from importlib import resources
 
-import pytest
-
-from mini_lib.errors import UsageError
-from mini_lib.reproduction.comparison import TUTORIAL
-from mini_lib.reproduction.scan.cells import CELLS as ALL_CELLS, COLUMNS, STARTS, build, data_source
-from mini_lib.scan import runs
-from mini_lib.scan.runs import Settings, paper_settings, tutorial_settings
+from mini_lib.reproduction.scan.cells import CELLS as ALL_CELLS, COLUMNS, STARTS, data_source
+from mini_lib.scan.runs import Settings
 
 PRINTED = json.loads((resources.files("mini_lib.reproduction") / "tables.json").read_text())
 OURS = "Syntactic Attention"
@@ -20,10 +15,6 @@ UNPRINTED = {
     ("scan.table2", "Nonlinear semantics", "Add jump"),
     ("scan.table2", "Sequential semantics", "Simple"),  # in the text
 }
-
-
-def by_table(table, variant=""):
-    return [cell for cell in CELLS if cell.table == table and cell.variant == variant]
 
 
 def test_every_printed_entry_is_declared_once():
@@ -47,49 +38,18 @@ def test_cells_have_as_many_runs_as_the_paper():
 
 
 def test_cells_are_what_they_are_called():
-    """A column is a split, equal settings have one home, and only the last checkpoint is another metric."""
-    assert set(COLUMNS.values()) == set(PRINTED["scan.table1"]["columns"])
+    """A column is a split, equal settings have one file, and only the last checkpoint is another metric."""
     assert len({cell.id for cell in CELLS}) == len(CELLS)
-    homes = {}
+    files = {}
     for cell in CELLS:
         assert cell.column == COLUMNS[cell.settings["split"]]
-        assert homes.setdefault(cell.hash, cell.file) == cell.file
+        assert files.setdefault(cell.hash, cell.file) == cell.file
         assert cell.metric == ("last_" * (cell.variant == "last checkpoint") + "test_accuracy")
         assert Settings.from_dict(cell.settings).to_dict() == cell.settings
-    assert {cell.file for cell in by_table("scan.table2") if cell.row == OURS} == {"scan.table1"}
-    options = {cell.row: cell.settings.get("options", {}) for cell in by_table("scan.table2")}
-    assert options == {
-        "Sequential semantics": {"sequential_semantics": True},
-        "Syntax-action": {"syntax_action": True},
-        "Nonlinear semantics": {"nonlinear_semantics": True},
-        OURS: {},
-    }
-    assert not any(cell.settings.get("options") for cell in by_table("scan.table1") if cell.row == OURS)
-
-
-def test_variants_say_what_is_different():
-    found = {cell.variant: cell.settings for cell in CELLS if (cell.row, cell.column) == (OURS, "Add jump")}
-    changes = {
-        "released files": {"source": "released"},
-        "gradients clipped": {"clip": 5.0},
-        "neighbours at the top": {"options": {"surrounding": "top"}},
-        "ends are zero": {"options": {"ends": "zero"}},
-        "ends hear their neighbour": {"options": {"ends": "neighbour"}},
-        "one-hot syntax": {"options": {"one_hot": True}},
-    }
-    for variant, change in changes.items():
-        assert found[variant] == found[""] | change
-    small = tutorial_settings(options={"ends": "neighbour"})
-    assert found[f"{TUTORIAL}, ends hear their neighbour"] == small.to_dict()
-    assert found[TUTORIAL] == tutorial_settings().to_dict()
-    (length,) = by_table("scan.table1", "random validation set")
-    assert (length.column, length.settings["validation"]) == ("Length", "random")
-
-
-def test_the_command_builds_runs_of_cells_and_says_where_their_commands_are_from():
-    settings = tutorial_settings(split="length")
-    assert build(settings.to_dict(), 1).key == runs.build(settings, 1).key
-    assert data_source(settings.to_dict()) == "generated"
-    assert data_source(paper_settings("length", source="released").to_dict()) == "released"
-    with pytest.raises(UsageError, match="did you mean 'split'"):
-        build({"splt": "length"}, 1)
+        assert data_source(cell.settings) == ("released" if cell.variant == "released files" else "generated")
+    for cell in CELLS:
+        if cell.table == "scan.table2" and not cell.variant:
+            option = cell.row.lower().replace("-", "_").replace(" ", "_")
+            expected = {} if cell.row == OURS else {option: True}
+            assert cell.settings.get("options", {}) == expected
+            assert (cell.file == "scan.table1") == (cell.row == OURS)

@@ -35,7 +35,7 @@ def spoiled(value):
 
 
 def change(value):
-    """Change a value in place; whether that can be done."""
+    """Change a value in place, if that can be done."""
     if isinstance(value, torch.nn.Module):
         next(each for each in value.state_dict().values() if each.is_floating_point()).add_(1)
     elif isinstance(value, torch.Tensor | np.ndarray):
@@ -46,15 +46,12 @@ def change(value):
         value["x"] = 1
     elif isinstance(value, set):
         value.add("x")
-    else:
-        return False
-    return True
 
 
 def prove(function, cases, atol) -> None:
     """AssertionError for a check that accepts a wrong answer."""
     cases = list(cases.items() if isinstance(cases, dict) else cases)
-    mutable = any(isinstance(each, exercises.MUTABLE) for given, _ in cases for each in _tuple(given))
+    all_given = [each for given, _ in cases for each in (given if isinstance(given, tuple) else (given,))]
 
     def answers_none(*given):
         return None
@@ -73,17 +70,11 @@ def prove(function, cases, atol) -> None:
         return spoiled(list(result) if hasattr(result, "__next__") else result)
 
     wrong = [answers_none, answers_nonsense]
-    wrong += [changes] if mutable else []
-    wrong += [] if all(exercises._is_test(expected) for _, expected in cases) else [is_off]
+    wrong += [changes] * any(isinstance(each, exercises.MUTABLE) for each in all_given)
+    wrong += [is_off] * (not all(exercises._is_test(expected) for _, expected in cases))
     for answer in wrong:
         said = exercises.verdict(answer, cases, atol)
-        assert said.startswith("✗"), (
-            f"the check of {function.__name__} accepts one that {answer.__name__}: {said}"
-        )
-
-
-def _tuple(given):
-    return given if isinstance(given, tuple) else (given,)
+        assert said.startswith("✗"), f"the check of {function.__name__} accepts {answer.__name__}: {said}"
 
 
 def proving(function, cases, atol=1e-5):

@@ -1,4 +1,4 @@
-"""Problems as the reader sees them, and all pictures (Figures 1 and 10)."""
+"""Problems of the ESBN paper as a reader sees them (Figure 1)."""
 
 from collections.abc import Collection
 
@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from mini_lib.esbn.tasks import Problems, get_task
-from mini_lib.reproduction.plotting import ACCENT, CONTENT, QUIET, RULE, figure
+from mini_lib.reproduction.plotting import ACCENT, QUIET, RULE, figure
 
 RIGHT, BLANK = ACCENT, "#bdbdbd"
 # Where the images of a problem stand, (column, row) from the top left, in units of one image with its margin.
@@ -92,19 +92,3 @@ def _frame(ax: Axes, place: Place, images: int, shade: str, text: str = "", styl
 def _number(ax: Axes, places: Collection[Place]) -> None:
     for number, (x, y) in enumerate(places, start=1):
         ax.text(x, y, str(number), ha="center", va="center", fontsize="small", color=QUIET)
-
-
-def gallery(images: Float[Tensor, "P 32 32"], marked: Collection[int] = ()) -> Figure:
-    """Draw all images of a pool (Figure 10), those of the given numbers in a strong frame."""
-    columns = 10
-    rows = -(-len(images) // columns)
-    fig, ax = figure(size=(4.6, 4.6 * rows / columns))
-    for number, image in enumerate(images):
-        place = (number % columns, number // columns)
-        _picture(ax, image, place)
-        if number in marked:
-            look = {"fill": False, "edgecolor": CONTENT, "linewidth": 3.5, "zorder": 5}
-            ax.add_patch(Rectangle(place, 0.92, 0.92, **look))
-    ax.set(xlim=(-0.1, columns), ylim=(rows, -0.1), aspect="equal")
-    ax.set_axis_off()
-    return fig
