@@ -1,229 +1,310 @@
-"""`ProductMemory`: it equals the functions, gradients flow through it, and it is a module like any other."""
+"""The memory's functions against loops over the algorithms, posteriors by brute force, and torch.distributions."""
 
-import copy
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from hypothesis import given, strategies as st
+from torch.distributions import MultivariateNormal, Normal, kl_divergence
+from torch.func import grad
 
-from kanerva.test_addressing import randn
-from kanerva.test_divergence import every_rule, same
-from mini_lib.kanerva import memory as functions
-from mini_lib.kanerva.memory import MachineWeights, weights_from_eta
-from mini_lib.kanerva.product_memory import ProductMemory
+from kanerva import oracles
+from kanerva.cases import Case, close, every_rule, few, randn, same
+from mini_lib.kanerva.memory import (
+    COUPLINGS,
+    MachineWeights,
+    Prior,
+    State,
+    addresses,
+    draw_machines,
+    gaussian_kl,
+    log_likelihood,
+    memory_kl,
+    predictive,
+    read,
+    weights_from_eta,
+    write_episode,
+    write_item,
+)
 
-DOUBLE = {"dtype": torch.float64}
-
-
-def make(**options):
-    return ProductMemory(**({"dim": 4, "machines": 2, "columns": 5} | DOUBLE | options))
-
-
-# ------------------------------------------------------------------------------------------------- values
-
-
-@every_rule
-def test_it_is_the_functions_with_its_own_state(coupling):
-    memory = make(coupling=coupling, ridge=0.2, psi=0.7)
-    codes, eta = randn(6, 4, seed=1), randn(6, 2, seed=2).exp()
-    gamma = torch.tensor([1.0, 0.0]) if coupling == "mixture" else None
-    weights = weights_from_eta(eta[None])
-    if gamma is not None:
-        weights = MachineWeights(weights.eta, gamma.double().expand(weights.eta.shape))
-    before = functions.log_likelihood(memory.state, codes[None], weights, memory.prior.psi, ridge=0.2)
-    assert memory.log_likelihood(codes, eta, gamma).equal(before[0])
-    written = functions.write_episode(memory.state, codes[None], weights, coupling=coupling, ridge=0.2)
-    assert memory.write(codes, eta, gamma).equal(written.item_kl[0])
-    assert memory.items == 6
-    assert all(one.equal(other) for one, other in zip(memory.state, written.state, strict=True))
-    found = functions.read(written.state, codes[None], weights.gamma, ridge=0.2)
-    for ours, expected in zip(memory.read(codes, eta, gamma), found, strict=True):
-        assert ours.equal(expected[0])
-    assert same(memory.prior.psi, torch.full((2,), 0.7, dtype=torch.float64))
+every_count = pytest.mark.parametrize("machines", [1, 2, 3])
+small = st.integers(1, 5)
+sizes = st.fixed_dictionaries(
+    {
+        "batch": st.integers(1, 2),
+        "items": small,
+        "machines": st.integers(1, 3),
+        "dim": small,
+        "columns": small,
+    }
+)
 
 
-@every_rule
-def test_items_may_come_one_at_a_time(coupling):
-    codes, one_by_one, together = randn(3, 4, seed=1), make(coupling=coupling), make(coupling=coupling)
-    given = {"eta": [0.5, 2.0], "gamma": [1, 0] if coupling == "mixture" else None}
-    kl = torch.cat([one_by_one.write(code[None], **given) for code in codes])
-    assert same(together.write(codes, **given), kl, atol=1e-12)
-    assert one_by_one.items == together.items == 3
-    assert all(same(*parts, atol=1e-12) for parts in zip(one_by_one.state, together.state, strict=True))
+# ------------------------------------------------------------------------------------- addresses and weights
 
 
-def test_it_begins_anew_from_its_seed_or_its_means():
-    memory, alike, other = (make(seed=seed) for seed in (1, 1, 2))
-    assert memory.prior.R.equal(alike.prior.R)
-    assert not memory.prior.R.equal(other.prior.R)
-    assert make(means=memory.prior.R).prior.R.equal(memory.prior.R)
-    assert ProductMemory(4, 2, total=10).prior.R.shape == (2, 4, 5)
-    memory.write(randn(6, 4, seed=1))
-    memory.reset()
-    assert memory.items == 0
-    assert all(now.equal(then) for now, then in zip(memory.state, alike.state, strict=True))
+@few
+@given(dim=st.integers(1, 7), columns=st.integers(1, 7), options=st.sampled_from([(), (0.1,), (3.0,)]))
+def test_addresses_are_those_of_augmented_least_squares(dim, columns, options):
+    R, codes = randn(2, 3, dim, columns), randn(2, 5, dim, seed=1)
+    found = addresses(R, codes, *options)
+    assert found.shape == (2, 5, 3, columns)
+    for b, n, i in np.ndindex(2, 5, 3):
+        expected = oracles.least_squares(R[b, i].numpy(), codes[b, n].numpy(), *options)
+        assert found[b, n, i].numpy() == pytest.approx(expected, abs=1e-10)
 
 
-def test_however_sure_it_is_items_may_come_one_by_one_in_float32():
-    """The least noise is that of the prior's variance, not of what is left of it."""
-    codes = randn(12, 4, seed=1).float()
-    memory, other = (make(machines=1, dtype=torch.float32) for _ in range(2))
-    memory.write(codes, eta=1e-4)
-    for code in codes:
-        other.write(code[None], eta=1e-4)
-    assert other.state.V.diagonal(dim1=-2, dim2=-1).max() < 1e-2  # nothing of the prior is left
-    for one, several in zip(other.state, memory.state, strict=True):
-        torch.testing.assert_close(one, several, rtol=1e-3, atol=1e-6)
+@pytest.mark.parametrize("size", [4, 400])
+def test_addresses_in_single_precision_stay_near_double(size):
+    """Means as after many writes of large codes, and larger; R^T R is singular: columns outnumber features."""
+    R, codes = size * randn(2, 1, 50, 120), 5 * randn(2, 3, 50, seed=1)
+    exact, rough = addresses(R, codes), addresses(R.float(), codes.float())
+    assert (rough - exact).norm() < 0.2 * exact.norm()  # without the rounding's own ridge 55 times its length
+    said, wanted = R @ rough.double().permute(0, 2, 3, 1), R @ exact.permute(0, 2, 3, 1)
+    assert ((said - wanted).norm() / wanted.norm()) < 1e-2
 
 
-def test_the_least_noise_counts_in_the_likelihood_too():
-    """Below it, eta makes no difference: neither to what is written nor to what is expected."""
-    codes = randn(12, 4, seed=1).float()
-    memory = make(machines=1, dtype=torch.float32)
-    memory.write(codes, eta=1e-9)
-    near = memory.log_likelihood(codes, 1e-9)
-    assert near.equal(memory.log_likelihood(codes, 1e-7))
-    assert not torch.allclose(near, memory.log_likelihood(codes, 1e-1))
+def test_gradients_through_the_solver():
+    R, codes = randn(1, 2, 2, 3).requires_grad_(), randn(1, 1, 2, seed=1).requires_grad_()
+    assert torch.autograd.gradcheck(addresses, (R, codes))
+    assert torch.autograd.gradgradcheck(addresses, (R, codes))
 
 
-def test_episodes_never_meet():
-    codes = randn(3, 6, 4, seed=1)
-    memory = make(episodes=3)
-    kl, found = memory.write(codes), memory.read(codes)
-    assert kl.shape == (3, 6, 2)
-    assert found.codes.shape == codes.shape
-    for b in range(3):
-        alone = make()
-        assert same(alone.write(codes[b]), kl[b], atol=1e-12)
-        assert same(alone.read(codes[b]).codes, found.codes[b], atol=1e-12)
-        assert same(alone.log_likelihood(codes[b]), memory.log_likelihood(codes)[b], atol=1e-12)
+def test_machine_weights_are_normalised_precisions():
+    eta = randn(4, 5, 3).exp()
+    found = weights_from_eta(eta).gamma
+    for place in np.ndindex(4, 5):
+        assert found[place].numpy() == pytest.approx(oracles.gammas(eta[place].numpy()), abs=1e-14)
+    extreme = torch.tensor([[1e-3, 1e4], [1e-25, 1e-3]], requires_grad=True)
+    found = weights_from_eta(extreme).gamma
+    assert found.flatten().tolist() == pytest.approx([1.0, 0.0, 1.0, 0.0])
+    found[:, 0].sum().backward()
+    assert extreme.grad.isfinite().all()
 
 
-def test_weights_may_be_a_number_or_one_for_each_machine_or_item():
-    codes = randn(6, 4, seed=1)
-
-    def after(**given):
-        memory = make()
-        memory.write(codes, **given)
-        return memory.read(codes, **given).codes
-
-    assert after(eta=2).equal(after(eta=2.0))
-    assert after(eta=2.0).equal(after(eta=[2.0, 2.0]))
-    assert after(eta=[0.5, 2.0]).equal(after(eta=torch.tensor([[0.5, 2.0]] * 6)))
-    assert after(eta=[0.5, 2.0]).equal(after(eta=np.array([0.5, 2.0])))
-    assert not same(after(eta=[0.5, 2.0]), after(eta=[2.0, 0.5]), atol=1e-3)
-    assert same(after(eta=[1.0, 2.0]), after(eta=[1.0, 2.0], gamma=[0.8, 0.2]), atol=1e-12)
-    assert not same(after(gamma=[1, 0]), after(gamma=[0.5, 0.5]), atol=1e-3)
+# ------------------------------------------------------------------------------------------------- writing
 
 
-def test_an_empty_memory_is_read_only_if_that_is_meant_and_expects_its_prior():
-    memory, queries = make(), randn(3, 4, seed=2)
-    found = memory.read(queries, eta=[1.0, 2.0], empty=True)
-    gamma = torch.tensor([0.8, 0.2], dtype=torch.float64).expand(1, 3, 2)
-    assert same(found.codes, functions.read(memory.prior.state(1), queries[None], gamma).codes[0], atol=1e-12)
-    memory.write(randn(6, 4, seed=1))
-    assert memory.read(queries, empty=True).codes.equal(memory.read(queries).codes)
-    blank = make(means=torch.zeros(2, 4, 5), psi=4.0)
-    expected = 4 * np.log(2 * np.pi * 0.5) / -2  # at the address 0 the mean is 0, the variance 2 (1/2)^2
-    assert blank.log_likelihood(torch.zeros(1, 4)).item() == pytest.approx(expected)
+@few
+@given(coupling=st.sampled_from(COUPLINGS), shape=sizes)
+def test_writing_equals_a_loop_over_the_algorithm(coupling, shape):
+    """A mean moved by the new V, which Algorithm 1 prints first, would fall short."""
+    case = Case(coupling, **shape)
+    written = case.write()
+    for b in range(shape["batch"]):
+        expected = oracles.write(*case.numpy(b), coupling)
+        assert close(written.w[b], expected.w)
+        for state, (R, V) in zip(written.states[1:], expected.states, strict=True):
+            assert close(state.R[b], R)
+            assert close(state.V[b], V)
+    assert written.eta.equal(case.weights.eta)
+    assert written.gamma.equal(case.weights.gamma)
+    assert written.states[0] is case.state
+    assert written.state is written.states[-1]
 
 
-def test_numbers_may_come_in_any_form():
-    codes = randn(6, 4, seed=5).numpy()
-    means = randn(2, 4, 5, seed=6).numpy()
-    memories = [make(means=form) for form in (means, means.tolist(), torch.from_numpy(means))]
-    given = codes, codes.tolist(), torch.from_numpy(codes)
-    for memory, form in zip(memories, given, strict=True):
-        memory.write(form)
-        assert all(torch.equal(a, b) for a, b in zip(memory.state, memories[0].state, strict=True))
+@pytest.mark.parametrize("coupling", ["product", "independent"])
+def test_one_machine_holds_the_exact_posterior(coupling):
+    case = Case(coupling, machines=1)
+    written = case.write(w=case.w)
+    for b in range(2):
+        R, V, codes, eta, _ = case.numpy(b)
+        mean, full = oracles.posterior(R[0], V[0], case.w[b, :, 0].numpy(), codes, eta[:, 0])
+        assert close(written.state.R[b, 0], mean)
+        assert np.allclose(np.kron(written.state.V[b, 0].numpy(), np.eye(4)), full, rtol=0, atol=1e-8)
 
 
-# ------------------------------------------------------------------------------------------------- gradients
+@every_count
+def test_equation_37_couples_nothing_once_the_code_is_known(machines):
+    """The joint of z and all machines, solved in full: "independent" is exact, "product" only for one machine."""
+    case = Case(machines=machines, items=1, dim=3, columns=3)
+    product, independent = (write_item(case.state, *case.item(), name)[0] for name in COUPLINGS[:2])
+    for b in range(2):
+        R, V, codes, eta, _ = case.numpy(b)
+        means, full = oracles.exact_posterior(R, V, case.w[b, 0].numpy(), eta[0], codes[0])
+        blocks = torch.block_diag(*independent.V[b]).numpy()
+        assert np.allclose(np.kron(blocks, np.eye(3)), full, rtol=0, atol=1e-8)
+        assert close(independent.R[b], means)
+        assert close(product.R[b], means) == (machines == 1)
+        assert product.V[b].equal(independent.V[b])
 
 
-@every_rule
-def test_gradients_of_what_is_read_are_slopes(coupling):
-    """To what was written, to the queries, and to the noise and the weight of each machine."""
-    memory = make(dim=3, columns=4, coupling=coupling)
-    gamma = torch.eye(2).double()[[0, 1, 1, 0, 1]] if coupling == "mixture" else None
-    given = [randn(5, 3, seed=1), randn(2, 3, seed=2), (0.3 * randn(5, 2, seed=3)).exp()]
-    given += [weights_from_eta(given[2]).gamma if gamma is None else gamma]
-
-    def read(codes, queries, eta, gamma):
-        memory.reset()
-        kl = memory.write(codes, eta, gamma)
-        found = memory.read(queries, eta[:2], gamma[:2])
-        return found.codes, found.parts, kl, memory.log_likelihood(queries, eta[:2], gamma[:2])
-
-    assert torch.autograd.gradcheck(read, [each.clone().requires_grad_() for each in given])
+def test_one_hot_product_is_the_mixture():
+    """A machine of great noise neither speaks nor learns (A.5)."""
+    case = Case(batch=3)
+    chosen = torch.nn.functional.one_hot(torch.arange(18).reshape(3, 6) % 3, 3).double()
+    noise = torch.where(chosen.bool(), case.weights.eta, 1e4)
+    product = write_episode(case.state, case.codes, weights_from_eta(noise))
+    choice = MachineWeights(case.weights.eta, chosen)
+    mixture = write_episode(case.state, case.codes, choice, coupling="mixture")
+    for ours, expected in zip(product.states, mixture.states, strict=True):
+        assert all(same(*parts, atol=1e-4) for parts in zip(ours, expected, strict=True))
+    assert same(product.item_kl, mixture.item_kl, atol=1e-4)
+    state = State(*(part[:, :1] for part in case.state))
+    alone = write_episode(
+        state, case.codes[:, :1], MachineWeights(case.weights.eta[:, :1, :1], chosen[:, :1, :1])
+    )
+    for now, before, single in zip(mixture.states[1], case.state, alone.state, strict=True):
+        assert now[0, 1:].equal(before[0, 1:])  # those that were not chosen
+        assert same(now[:1, :1], single[:1], atol=1e-12)
 
 
 @every_rule
-def test_gradients_of_each_sample_under_vmap(coupling):
-    memory = make(coupling=coupling)
-    codes, eta = randn(3, 6, 4, seed=1), (0.3 * randn(3, 6, 2, seed=2)).exp()
-    gamma = torch.eye(2).double()[torch.arange(18).reshape(3, 6) % 2]
-
-    def loss(codes, eta, gamma):
-        memory.reset()
-        memory.write(codes, eta, gamma)
-        return (memory.read(codes, eta, gamma).codes - codes).square().sum()
-
-    slopes = torch.func.grad(loss, argnums=(0, 1, 2))
-    together = torch.vmap(slopes)(codes, eta, gamma)
-    for i in range(3):
-        alone = slopes(codes[i], eta[i], gamma[i])
-        torch.testing.assert_close([each[i] for each in together], list(alone), rtol=1e-9, atol=1e-10)
-    assert all(each.any() for each in together)
+def test_covariances_never_grow(coupling):
+    states = Case(coupling, items=20).write().states
+    for before, after in pairwise(states):
+        assert after.V.equal(after.V.mT)
+        assert torch.linalg.eigvalsh(before.V - after.V).min() > -1e-12
+        assert torch.linalg.eigvalsh(after.V).min() > 0
+        assert (after.logdet_drop > before.logdet_drop).all()
 
 
-# ------------------------------------------------------------------------------------------------- a module
+# ------------------------------------------------------------------------------------------------- divergences
 
 
-def test_content_survives_the_state_dict_and_a_copy():
-    model, fresh = (nn.ModuleDict({"memory": make(seed=seed)}) for seed in (1, 2))
-    codes = randn(6, 4, seed=1)
-    model["memory"].write(codes)
-    found = model["memory"].read(codes).codes
-    fresh.load_state_dict(model.state_dict())
-    for other in (fresh["memory"], copy.deepcopy(model)["memory"], copy.deepcopy(fresh)["memory"]):
-        assert other.items == 6
-        assert other.read(codes).codes.equal(found)
-    fresh["memory"].reset()
-    assert fresh["memory"].prior.R.equal(model["memory"].prior.R)
-    assert not fresh["memory"].state.R.equal(model["memory"].state.R)
-    assert not list(model.parameters())
+def between(one, other):
+    """KL between two states, from torch.distributions: N(row of R, V) for every row."""
+
+    def rows(R, V):
+        return MultivariateNormal(R, covariance_matrix=V[..., None, :, :].expand(*R.shape, V.shape[-1]))
+
+    return kl_divergence(rows(one.R, one.V), rows(other.R, other.V)).sum(-1)
 
 
-def test_a_memory_that_holds_a_graph_can_be_copied():
-    memory, codes = make(), randn(6, 4, seed=1).requires_grad_()
-    memory.write(codes)
-    found, other = memory.read(codes).codes, copy.deepcopy(memory)
-    assert other.read(codes.detach()).codes.equal(found)
-    assert found.requires_grad
-    assert not other.R.requires_grad
-    content = other.state_dict()
-    memory.load_state_dict(content)  # which forgets the graph
-    assert memory.R.equal(content["R"])
-    assert not memory.R.requires_grad
+@every_rule
+def test_divergence_from_the_prior_and_of_each_item(coupling):
+    case = Case(coupling)
+    prior = Prior(randn(3, 4, 5), torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64))
+    start = prior.state(2)
+    written = write_episode(start, case.codes, case.weights, coupling=coupling)
+    assert not memory_kl(start, prior).any()
+    for t, (before, after) in enumerate(pairwise(written.states)):
+        assert same(memory_kl(after, prior), between(after, start))
+        assert same(written.item_kl[:, t], between(after, before))
 
 
-def test_it_follows_its_model_in_type_and_place():
-    model = nn.ModuleDict({"memory": make(dtype=torch.float32)}).double()
-    model["memory"].write(randn(6, 4, seed=1))
-    assert model["memory"].read(randn(1, 4)).codes.dtype == torch.float64
-    model.bfloat16()["memory"].reset()
-    model["memory"].write(randn(6, 4, seed=1).bfloat16())
-    assert model["memory"].read(randn(1, 4).bfloat16()).codes.dtype == torch.bfloat16
-    assert model.to("meta")["memory"].R.device.type == "meta"
+def test_gaussian_divergences_are_those_of_torch():
+    mean, sd, prior_mean = randn(2, 5, 3), randn(2, 5, 3, seed=1).exp(), randn(2, 1, 3, seed=2)
+    prior_sd, chi = randn(2, 1, 3, seed=3).exp(), torch.tensor([0.3, 1.0, 2.0], dtype=torch.float64)
+    expected = kl_divergence(Normal(mean, sd), Normal(prior_mean, prior_sd))
+    assert same(gaussian_kl(mean, sd, prior_mean, prior_sd), expected)
+    standard = Normal(torch.zeros_like(mean), torch.ones_like(mean))
+    assert same(gaussian_kl(mean, chi), kl_divergence(Normal(mean, chi.expand(mean.shape)), standard))
 
 
-def test_means_are_copied():
-    means = randn(2, 4, 5)
-    memory, codes = make(means=means), randn(3, 4, seed=1)
-    found = memory.read(codes, empty=True).codes
-    means.mul_(100)
-    assert memory.read(codes, empty=True).codes.equal(found)
-    memory.reset()
-    assert memory.read(codes, empty=True).codes.equal(found)
+# ------------------------------------------------------------------------------------------------- reading
+
+
+@few
+@given(shape=sizes, queries=small)
+def test_reading_equals_a_loop_over_the_algorithm(shape, queries):
+    case = Case(**shape)
+    state, (codes, weights) = case.write().state, case.questions(queries)
+    found = read(state, codes, weights.gamma)
+    for b in range(shape["batch"]):
+        R = [*state.R[b].numpy()]
+        answers, parts = oracles.read(R, codes[b].numpy(), weights.gamma[b].numpy())
+        assert close(found.codes[b], answers)
+        assert close(found.parts[b], parts)
+        for n, i in np.ndindex(queries, len(R)):
+            assert close(found.w[b, n, i], oracles.least_squares(R[i], codes[b, n].numpy()))
+
+
+@every_count
+def test_log_likelihood_is_that_of_machines_and_code_drawn_together(machines):
+    """The full covariance of z from brute-force posteriors of D M unknowns each; Equation 29 for one machine."""
+    case = Case("independent", machines=machines)
+    state, (codes, weights) = case.write(w=case.w).state, case.questions()
+    found = log_likelihood(state, codes, weights)
+    mean, variance = predictive(state, read(state, codes, weights.gamma).w, weights)
+    for b in range(2):
+        R, V, items, eta, _ = case.numpy(b)
+        exact = (
+            oracles.posterior(R[i], V[i], case.w[b, :, i].numpy(), items, eta[:, i]) for i in range(machines)
+        )
+        means, covariances = zip(*exact, strict=True)
+        for n, z in enumerate(codes[b].numpy()):
+            w = [oracles.least_squares(each, z) for each in means]
+            expected = oracles.expected_code(means, covariances, w, weights.eta[b, n].numpy())
+            assert found[b, n].item() == pytest.approx(oracles.normal_log_density(z, *expected), abs=1e-8)
+            assert close(mean[b, n], expected[0])
+            assert np.allclose(variance[b, n].item() * np.eye(4), expected[1], rtol=0, atol=1e-8)
+
+
+def test_drawn_machines_have_the_means_and_covariances_of_the_memory():
+    """A draw is linear in its noise: unit noises show the whole covariance of a row."""
+    state = Case().write().state
+    batch, machines, dim, columns = state.R.shape
+    assert draw_machines(state, torch.zeros_like(state.R)).equal(state.R)
+    units = torch.eye(columns, dtype=torch.float64)[:, None, None, None].expand(columns, *state.R.shape)
+    moved = draw_machines(state, units) - state.R
+    for b, i, d in np.ndindex(batch, machines, dim):
+        assert same(moved[:, b, i, d].mT @ moved[:, b, i, d], state.V[b, i])
+
+
+# ------------------------------------------------------------------------------------------------- precision
+
+
+def loss(means, log_psi, codes, u, coupling):
+    """Everything that a network is trained by, from what it learns: writing, reading, novelty and divergences."""
+    prior, weights = Prior(means, log_psi.exp()), weights_from_eta(torch.nn.functional.softplus(u) + 1e-3)
+    if coupling == "mixture":
+        weights = MachineWeights(weights.eta, torch.softmax(u, -1))
+    written = write_episode(prior.state(len(codes)), codes, weights, coupling=coupling)
+    found = read(written.state, codes, weights.gamma)
+    novelty = log_likelihood(written.state, codes, weights, prior.psi)
+    cost = sum(memory_kl(state, prior).sum() for state in written.states[1:]) + written.item_kl.sum()
+    return (found.codes - codes).square().sum() + cost - novelty.sum()
+
+
+@every_rule
+def test_gradients_are_finite_after_45_writes_in_single_precision(coupling):
+    shapes = (3, 10, 8), (3,), (2, 45, 10), (2, 45, 3)
+    given = [randn(*shape, seed=n).float() for n, shape in enumerate(shapes)]
+    given[3] = 4 * given[3]  # noise from .001 up
+    found = grad(loss, argnums=(0, 1, 2, 3))(*given, coupling)
+    assert all(part.isfinite().all() and part.abs().max() > 0 for part in found)
+
+
+def single(psi, eta, size=1.0, columns=30):
+    """An episode of 45 codes, written in single and in double precision, at the addresses of the latter."""
+    means, codes = randn(2, 50, columns), size * randn(2, 45, 50, seed=2)
+    exact = Prior(means, torch.full((2,), float(psi), dtype=torch.float64))
+    rough = Prior(*(part.float() for part in exact))
+    noise = torch.full((2, 45, 2), float(eta))
+    wanted = write_episode(exact.state(2), codes, weights_from_eta(noise.double()))
+    written = write_episode(rough.state(2), codes.float(), weights_from_eta(noise), w=wanted.w.float())
+    return written, wanted, memory_kl(written.state, rough), memory_kl(wanted.state, exact)
+
+
+@pytest.mark.parametrize("columns", [8, 60])
+@pytest.mark.parametrize("eta", [1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize("psi", [1, 60])
+def test_memories_stay_sound_over_45_writes_in_single_precision(psi, eta, columns):
+    written, *_ = single(psi, eta, size=3.0, columns=columns)
+    assert all(part.isfinite().all() for part in (*written.state, written.item_kl))
+    assert written.item_kl.min() > -1e-3
+    assert written.state.V.equal(written.state.V.mT)
+    assert torch.linalg.eigvalsh(written.state.V.double()).min() > 0
+
+
+@pytest.mark.parametrize(("psi", "eta"), [(1, 0.05), (60, 0.3), (60, 1.0)])
+def test_single_precision_is_double_precision_where_the_noise_is_above_its_floor(psi, eta):
+    written, wanted, *kl = single(psi, eta)
+    floor = 64 * torch.finfo(torch.float32).eps * psi * wanted.w.square().sum(-1).max()
+    assert eta**2 > floor
+    assert torch.allclose(written.state.R.double(), wanted.state.R, rtol=0, atol=0.02)
+    assert torch.allclose(written.state.V.double(), wanted.state.V, rtol=0, atol=1e-4 * psi)
+    assert torch.allclose(written.state.logdet_drop.double(), wanted.state.logdet_drop, rtol=1e-3)
+    assert torch.allclose(kl[0].double(), kl[1], rtol=1e-3)
+
+
+def test_no_noise_is_taken_for_less_than_rounding():
+    """An item without noise would leave no variance at all along its address; some of the prior's has to remain."""
+    written, *_ = single(psi=4, eta=1e-12)
+    w, V = written.w[:, -1].double(), written.state.V.double()
+    left = torch.einsum("bkm,bkmn,bkn->bk", w, V, w) / w.square().sum(-1)
+    least = 64 * torch.finfo(torch.float32).eps * 4
+    assert left.max() < 2 * least
+    assert left.min() > least / 50

@@ -18,11 +18,7 @@ FORMS = {
     "mixture": ("mixture", {}),
     "full mixture": ("mixture", {"sample": "full"}),
 }
-EVEN = {
-    "even": ("product", {"assignment": "even"})
-}  # nothing infers its weights, and noise does not reach them
-PRODUCTS = [form for form, (name, _) in FORMS.items() if name == "product"]
-MIXTURES = [form for form, (name, _) in FORMS.items() if name == "mixture"]
+EVEN = {"even": ("product", {"assignment": "even"})}  # noise does not reach its weights
 
 
 def build(model, channels, size, dim, machines, total, encoder, decoder, **options):
@@ -201,5 +197,9 @@ def forward(network, form, images, queries, noise):
         "codes": codes, "queries": asked, "eta": eta, "gamma": gamma, "w": done.w, "R": done.R, "V": done.V,
         "omega": omega, "eta_read": eta_read, "gamma_read": gamma_read, "w_read": w_read,
         "parts": parts, "shares": shares, "logits": np.reshape(logits, images.shape),
+        "machines": [
+            [decode(p, g * r) for g, r in zip(*each, strict=True)]
+            for each in zip(gamma_read, parts, strict=True)
+        ],
         "kl": {key: value for key, value in kl.items() if np.all(np.not_equal(value, None))},
     }  # fmt: skip

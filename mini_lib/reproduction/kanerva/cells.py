@@ -18,9 +18,8 @@ MORE_RUNS = 5  # where machines are to divide the work, and of what is compared 
 
 def build(settings: dict, seed: int) -> TrainingRun:
     """A training run; of Figure 1D, a timing."""
-    if "form" in settings:
-        return timing.build(settings, seed)
-    return runs.build(Settings.from_dict(settings), seed)
+    timed = "form" in settings
+    return timing.build(settings, seed) if timed else runs.build(Settings.from_dict(settings), seed)
 
 
 def data_source(settings: dict) -> str:
@@ -29,8 +28,6 @@ def data_source(settings: dict) -> str:
         return "drawn"
     return Settings.from_dict(settings).episode_options.get("source", "rendered")
 
-
-# ------------------------------------------------------------------------------------------------ all cells
 
 SCALING = (
     {f"R^2, m={m}": f"r2_{m}" for m in (400, 600, 100)}
@@ -115,10 +112,7 @@ ROWS: dict[str, dict[str, dict[str, Settings]]] = {  # table -> row -> variant -
     "kanerva.fig8": FOUR,
 }
 
-# ------------------------------------------------------------------------------------------------ other readings
-
 Tables = dict[str, dict[str, Settings]]  # table -> row -> settings
-
 UNIT_PRIOR, EVEN = ({"options": {"assignment": name}} for name in ("unit prior", "even"))
 AT_FIRST = {"balance": 15.0, "balance_until": 2000}
 EVERY_1000 = {"checks": tuple(range(100, 1000, 100))}  # updates, to see when machines divide the work
@@ -127,6 +121,7 @@ EVERY_1000 = {"checks": tuple(range(100, 1000, 100))}  # updates, to see when ma
 SMALL_TASK = {"source": "digits", "items": 12, "total": 16, "dim": 40, "ae_weight": 0.0, "epochs": 500}
 SMALL_TASK |= {"kl_weight": 8**2 / 28**2}
 EVERY_250 = {"checks": tuple(range(25, 500, 25))}  # in the small task
+COMPARED = ("k = 1, 20 columns each", "k = 4, 5 columns each", "k = 1, 5 columns each")
 LONG = {"epochs": 4000, "checks": tuple(range(500, 4000, 500))}
 
 
@@ -139,19 +134,13 @@ def _figure_2(one: Settings, two: Settings, stopped: Settings) -> Tables:
 def _ways_to_divide() -> dict[str, Tables]:
     """Readings under which machines are to divide the work, by name; at the small scale.
 
-    All but "unit prior", "small" and "four times as long" are additions of ours. A reading has a row for everything
-    that is compared with it, so that claims can be judged under it. One machine has nothing to balance; where no
-    gradient reaches r, neither a balance nor a prior of r has anything to act on; and the products of Figure 1E are
-    those of the mixtures' claims. So all of these have the settings of the small scale here, too, but for longer
-    training and for the small task, which concern every row.
+    A reading has a row for everything that is compared with it, so that claims can be judged under it. A row that
+    has nothing to balance, or no gradient to r, has the settings of the small scale here, too.
     """
     one, two, stopped = (scales[TUTORIAL] for scales in BINDING.values())
-    little = [
-        tutorial_settings("binding", k, **SMALL_TASK, **EVERY_250, **more)
-        for k, more in ((1, {}), (2, {}), (2, STOPPED))
-    ]
+    little = [replace(each, **SMALL_TASK, **EVERY_250) for each in (one, two, stopped)]
     sprites = {row: scales[TUTORIAL] for row, scales in SPRITES.items()}
-    single, four = sprites["k = 1, 20 columns each"], replace(sprites["k = 4, 5 columns each"], **EVEN)
+    sprites["k = 4, 5 columns each"] = four = replace(sprites["k = 4, 5 columns each"], **EVEN)
     single_mixture, *mixtures = (scales[TUTORIAL] for scales in MIXTURES.values())
     balanced = {f"k = {each.machines}": replace(each, balance=3.0) for each in mixtures}
     return {
@@ -168,12 +157,8 @@ def _ways_to_divide() -> dict[str, Tables]:
             little[0], replace(little[1], balance=5.0, balance_until=1500), little[2]
         ),
         "even weights": {
-            "kanerva.fig3b": {"k = 4": four, "k = 1": single},
-            "kanerva.fig3c": {
-                "k = 1, 20 columns each": single,
-                "k = 4, 5 columns each": four,
-                "k = 1, 5 columns each": sprites["k = 1, 5 columns each"],
-            },
+            "kanerva.fig3b": {"k = 4": four, "k = 1": sprites["k = 1, 20 columns each"]},
+            "kanerva.fig3c": {row: sprites[row] for row in COMPARED},
             "kanerva.fig7": {"k = 4": four},
             "kanerva.fig8": {"k = 4": four},
         },
@@ -185,40 +170,33 @@ def _ways_to_divide() -> dict[str, Tables]:
     }
 
 
-# ------------------------------------------------------------------------------------------------ cells
-
-
-class _Cells(CellTable):
-    """Cells of this paper."""
-
-    def row(self, table: str, row: str, settings: RunSettings, variant: str = "", runs: int = RUNS) -> None:
-        """A cell for every column."""
-        for column, metric in COLUMNS[table].items():
-            self.add(table, row, column, settings.to_dict(), runs, metric=metric, variant=variant)
-
-
 def _declare() -> list[Cell]:
-    cells = _Cells()
+    cells = CellTable()
+
+    def add(table: str, row: str, settings: RunSettings, variant: str = "", runs: int = RUNS) -> None:
+        for column, metric in COLUMNS[table].items():
+            cells.add(table, row, column, settings.to_dict(), runs, metric=metric, variant=variant)
+
     for form in ("loop", "batched"):
-        cells.row("kanerva.fig1d", form, timing.Timing(form, threads=8))
-        cells.row("kanerva.fig1d", form, timing.Timing(form), TUTORIAL)
+        add("kanerva.fig1d", form, timing.Timing(form, threads=8))
+        add("kanerva.fig1d", form, timing.Timing(form), TUTORIAL)
     for table, rows in ROWS.items():
         for row, scales in rows.items():
             for variant, settings in scales.items():
-                cells.row(table, row, settings, variant)
+                add(table, row, settings, variant)
     given = {"options": {"assignment": GIVEN}, "kl": {"assignment": 0.0, "assignment_read": 0.0}}
     small = {row: scales[TUTORIAL] for row, scales in BINDING.items()}
-    cells.row("kanerva.fig2c", "k = 2", replace(small["k = 2"], **given), f"{TUTORIAL}, machine given")
+    add("kanerva.fig2c", "k = 2", replace(small["k = 2"], **given), f"{TUTORIAL}, machine given")
     for row, settings in small.items():
         plain = replace(settings, ae_weight=0.0)
-        cells.row("kanerva.fig2c", row, plain, f"{TUTORIAL}, no autoencoder term")
+        add("kanerva.fig2c", row, plain, f"{TUTORIAL}, no autoencoder term")
     long = {"epochs": 6000, "checks": tuple(range(500, 6000, 500))}
     for table, row in (("fig2a", "k = 2"), ("fig2c", "k = 1"), ("fig2c", "k = 2"), ("fig2d", "k = 2")):
-        cells.row(f"kanerva.{table}", row, replace(small[row], **long), f"{TUTORIAL}, six times as long")
+        add(f"kanerva.{table}", row, replace(small[row], **long), f"{TUTORIAL}, six times as long")
     for reading, tables in _ways_to_divide().items():
         for table, rows in tables.items():
             for row, settings in rows.items():
-                cells.row(table, row, settings, f"{TUTORIAL}, {reading}", MORE_RUNS)
+                add(table, row, settings, f"{TUTORIAL}, {reading}", MORE_RUNS)
     return list(cells)
 
 

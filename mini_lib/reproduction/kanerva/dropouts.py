@@ -17,16 +17,8 @@ EPISODES, ITEMS = 10, 45  # of the test
 def settings(machines: int) -> Settings:
     """A mixture for digits of 8 x 8 pixels, counted after every tenth of 150 updates."""
     epochs = UPDATES // EVERY
-    return tutorial_settings(
-        "mixture",
-        machines,
-        source="digits",
-        kl_weight=8**2 / 28**2,
-        epochs=epochs,
-        items=ITEMS,
-        test_episodes=EPISODES,
-        checks=tuple(range(1, epochs)),
-    )
+    changes = {"source": "digits", "kl_weight": 8**2 / 28**2, "items": ITEMS, "test_episodes": EPISODES}
+    return tutorial_settings("mixture", machines, epochs=epochs, checks=tuple(range(1, epochs)), **changes)
 
 
 def counts(checks: list[dict]) -> list[int]:

@@ -33,8 +33,7 @@ SHOWN = (3, 8, 10, 5)  # test episodes of sprites: no two pairs of the same shap
 
 def parcel(part: str = "memory") -> Parcel:
     """The parcel "memory" to write digits into, "binding" of two networks, "sprites", "choice" or "product"."""
-    parts = {"memory": memory, "binding": binding, "sprites": sprites, "choice": choice, "product": product}
-    return parts[part]()
+    return {each.__name__: each for each in (memory, binding, sprites, choice, product)}[part]()
 
 
 def memory() -> Parcel:
@@ -64,9 +63,8 @@ def binding() -> Parcel:
 def stroke() -> Bool[Tensor, "H W"]:
     """The pixels that red digits of machine 2 ink more often than those of machine 1: with the balance term."""
     network = trained("kanerva_binding_balanced")
-    images = evaluation("rgb", 2 * EPISODES, ITEMS, source=network.about["settings"]["source"]).images[
-        :EPISODES
-    ]
+    source = network.about["settings"]["source"]
+    images = evaluation("rgb", 2 * EPISODES, ITEMS, source=source).images[:EPISODES]
     first = network.write(network.encoder(images)).gamma[..., 0] > 0.5
     red = images[:, :, 0]
     return red[~first].mean(0) - red[first].mean(0) > INKED
@@ -85,16 +83,11 @@ def sprites() -> Parcel:
     corner = torch.arange(block)
     phases = torch.stack(torch.meshgrid(corner, corner, indexing="xy"), dim=-1).flatten(0, 1)  # x, then y
     first = size // 4  # of the pixels around a sprite in the middle
-    whole = draw(
-        *(each[..., None] for each in (chosen.shape, chosen.scale, chosen.orientation)),
-        phases + block * first + margin,
-        size,
-    )
-    stamps = whole[..., first : first + BOX // block + 1, first : first + BOX // block + 1]
-    tensors = halves("network", network) | {
-        "stamps": stamps.flatten(-2).byte(),
-        "positions": chosen.position.flatten(0, 1).flatten(1).byte(),
-    }
+    kinds = (each[..., None] for each in (chosen.shape, chosen.scale, chosen.orientation))
+    window = slice(first, first + BOX // block + 1)
+    stamps = draw(*kinds, phases + block * first + margin, size)[..., window, window]
+    tensors = halves("network", network) | {"stamps": stamps.flatten(-2).byte()}
+    tensors["positions"] = chosen.position.flatten(0, 1).flatten(1).byte()
     names = [[SHAPES[shape] for shape in pair] for pair in chosen.shape.tolist()]
     geometry = {"size": size, "margin": margin, "block": block, "last": POSITIONS - 1}
     return Parcel(tensors, {"names": names, "items": items, "ridge": RIDGE} | geometry)

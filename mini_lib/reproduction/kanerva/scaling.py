@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch.utils.benchmark import Timer
-from tqdm.auto import tqdm
 
 from mini_lib.errors import check_names
 from mini_lib.kanerva.memory import Prior, columns_of, initial_means, weights_from_eta
-from mini_lib.reproduction.kanerva.looped import FORMS, Solver, by_cholesky
+from mini_lib.reproduction.kanerva.looped import FORMS
 from mini_lib.seeding import torch_rng
 
 MACHINES = (1, 2, 4, 5, 10, 20)
@@ -25,24 +24,17 @@ FITTED = 400  # the m that the paper fits; m = 100 and 600 are then explained
 Times = dict[tuple[int, int], float]  # (k, m) -> milliseconds
 Numbers = float | int | np.ndarray
 
-# What a term adds to the time, for k machines and m columns in all. The paper's are the first three. "square" is
-# the size of all covariances together; "serial" is k factorisations, where they are done one after the other.
-TERMS: dict[str, Callable] = {
+TERMS: dict[str, Callable] = {  # what each adds to the time, for k machines and m columns in all
     "constant": lambda k, m: 1 + 0 * k * m,
     "slope": lambda k, m: k + 0 * m,
     "cubic": lambda k, m: (m / k) ** 3,
-    "square": lambda k, m: m**2 / k,
-    "serial": lambda k, m: m**3 / k**2,
 }
-PAPER = ("constant", "slope", "cubic")
+PAPER = tuple(TERMS)
 
 # Footnote 1 of Marblestone, Wu and Wayne (2020): value and standard error, in a unit that is not given.
 PRINTED = {"a": (3.318e-08, 1.035e-09), "b": (2.176e-01, 3.913e-02), "c": (3.676e-02, 3.787e-03)}
 AS_PRINTED = {"a": "slope", "b": "cubic", "c": "constant"}  # by the formula of Section 3.1
 AS_READ = {"a": "cubic", "b": "constant", "c": "slope"}  # by the errors, which `error_ratios` forces
-
-
-# ------------------------------------------------------------------------------------------------ the model
 
 
 class Fit(NamedTuple):
@@ -56,27 +48,23 @@ class Fit(NamedTuple):
         return sum(value * TERMS[name](k, m) for name, value in self.value.items())
 
 
-def design(machines: Sequence[int], m: int, terms: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def design(machines: Sequence[int], m: int) -> tuple[np.ndarray, np.ndarray]:
     """The terms' values for every k, [k, terms], and their coefficients' standard errors where the noise is 1."""
     k = np.array(machines, dtype=float)
-    columns = np.stack([TERMS[name](k, float(m)) for name in terms], axis=1)
+    columns = np.stack([term(k, float(m)) for term in TERMS.values()], axis=1)
     sizes = columns.max(axis=0)  # scaled, so that no term is lost in rounding
     scaled = columns / sizes
     return columns, np.sqrt(np.diag(np.linalg.inv(scaled.T @ scaled))) / sizes
 
 
-def fit(times: Times, m: int = FITTED, terms: Sequence[str] = PAPER) -> Fit:
+def fit(times: Times, m: int = FITTED) -> Fit:
     """Least squares fit of the terms' coefficients to the times of one m, of more machines than terms."""
     machines = [k for k, total in times if total == m]
-    columns, errors = design(machines, m, terms)
+    columns, errors = design(machines, m)
     y, sizes = np.array([times[k, m] for k in machines]), columns.max(axis=0)
-    scaled, *_ = np.linalg.lstsq(columns / sizes, y, rcond=None)
-    costs = scaled / sizes
-    noise = math.sqrt(((y - columns @ costs) ** 2).sum() / (len(machines) - len(terms)))
-    return Fit(
-        dict(zip(terms, costs.tolist(), strict=True)),
-        dict(zip(terms, (noise * errors).tolist(), strict=True)),
-    )
+    costs = np.linalg.lstsq(columns / sizes, y, rcond=None)[0] / sizes
+    noise = math.sqrt(((y - columns @ costs) ** 2).sum() / (len(machines) - len(TERMS)))
+    return Fit(*(dict(zip(TERMS, each.tolist(), strict=True)) for each in (costs, noise * errors)))
 
 
 def explained(fitted: Fit, times: Times, m: int) -> float:
@@ -107,45 +95,26 @@ def error_ratios(machines: Sequence[int] = MACHINES, m: int = FITTED) -> tuple[f
     Standard errors are those of the design, times one number for the noise. So of the six ways to say which letter
     of footnote 1 is which term, only one can be right: `AS_READ`.
     """
-    constant, slope, cubic = design(machines, m, PAPER)[1]
+    constant, slope, cubic = design(machines, m)[1]
     return float(constant / slope), float(cubic / slope)
 
 
-# ------------------------------------------------------------------------------------------------ the clock
-
-
 def memory_work(
-    part: str,
-    form: str,
-    machines: int,
-    total: int,
-    device: torch.device,
-    *,
-    episodes: int = 2,
-    items: int = 3,
-    dim: int = 50,
-    solver: Solver = by_cholesky,
+    form: str, machines: int, total: int, *, episodes: int = 2, items: int = 3, dim: int = 50
 ) -> Callable[[], object]:
-    """A call that writes T items of B episodes, or asks for all of them, to be timed.
+    """A call that writes T items of B episodes and then asks for all of them, to be timed on the CPU.
 
-    The part is "write", "read", or "both", one after the other; the form "batched", all machines in one call, or
-    "loop", one after the other. The memory has K machines and `total` = K M columns, codes D = `dim` features.
-    Writing and reading find their addresses by the solver, a function such as those of `looped`.
+    The form is "batched", all machines in one call, or "loop", one after the other. The memory has K machines and
+    `total` = K M columns, codes D = `dim` features.
     """
     check_names("form", [form], FORMS)
     write, read = FORMS[form]
     generator = torch_rng(0, "timing")
-    means = initial_means(machines, dim, columns_of(total, machines), generator).to(device)
-    state = Prior(means, torch.ones(machines, device=device)).state(episodes)
-    codes = torch.randn(episodes, items, dim, generator=generator).to(device)
-    weights = weights_from_eta(torch.ones(episodes, items, machines, device=device))
-    works = {
-        "write": lambda: write(state, codes, weights, solver),
-        "read": lambda: read(state, codes, weights.gamma, solver),
-        "both": lambda: read(write(state, codes, weights, solver), codes, weights.gamma, solver),
-    }
-    check_names("part", [part], works)
-    return torch.inference_mode()(works[part])
+    means = initial_means(machines, dim, columns_of(total, machines), generator)
+    state = Prior(means, torch.ones(machines)).state(episodes)
+    codes = torch.randn(episodes, items, dim, generator=generator)
+    weights = weights_from_eta(torch.ones(episodes, items, machines))
+    return torch.inference_mode()(lambda: read(write(state, codes, weights), codes, weights.gamma))
 
 
 def measure(
@@ -155,22 +124,19 @@ def measure(
     *,
     rounds: int = 11,
     threads: int = 1,
-    progress: bool = False,
     **sizes,
 ) -> Times:
     """Time one pass of the memory, which writes items and reads them, for every k and every m, on the CPU.
 
     The clock goes round all pairs, again and again, so that a busy moment of the machine does not fall on one pair.
-    Times are medians; they hold for this machine and its load, and nothing of them can be promised. Each pair is
-    timed in each of the rounds, each time after two calls that do not count. `machines` are the k, each of which
+    Times are medians over the rounds; they hold for this machine and its load. `machines` are the k, each of which
     divides each m of `totals`; for the form and for `sizes`, B, T and D, see `memory_work`.
     """
-    cpu, found = torch.device("cpu"), {}
-    works = {(k, m): memory_work("both", form, k, m, cpu, **sizes) for k, m in product(machines, totals)}
-    timers = {
-        pair: Timer("work()", globals={"work": work}, num_threads=threads) for pair, work in works.items()
-    }
-    for _ in tqdm(range(rounds), desc=form, unit="round", leave=False, disable=not progress):
+    timers, found = {}, {}
+    for k, m in product(machines, totals):
+        work = memory_work(form, k, m, **sizes)
+        timers[k, m] = Timer("work()", globals={"work": work}, num_threads=threads)
+    for _ in range(rounds):
         for pair, timer in timers.items():
             found.setdefault(pair, []).append(1000 * timer.timeit(1).median)
     return {pair: float(np.median(each)) for pair, each in found.items()}
@@ -184,11 +150,9 @@ def fastest(times: Times, m: int) -> int:
 def evaluate_scaling(form: str = "batched", **options) -> dict[str, float]:
     """Measure everything once, as plain numbers, with options of `measure`.
 
-    Returns:
-        "ms_k{K}_m{M}": milliseconds of each pair. "constant_us", "slope_us" (of a machine) and "cubic_ns" (times
-        (m/k)^3): the paper's terms fitted to m = 400, in micro- and nanoseconds. "r2_100", "r2_400", "r2_600": how
-        well they explain these m. "speedup_2_500", "speedup_2_600": T(1) / T(2). "best_k_400", "best_k_600": the k
-        with the least time.
+    "ms_k{K}_m{M}" are milliseconds; "constant_us", "slope_us" and "cubic_ns" the paper's terms fitted to m = 400, in
+    micro- and nanoseconds; "r2_{M}" how well these explain another m; "speedup_2_{M}" is T(1) / T(2), "best_k_{M}"
+    the k with the least time.
     """
     times = measure(form, **options)
     fitted = fit(times)

@@ -6,7 +6,6 @@ from typing import ClassVar
 from torch import nn
 
 from mini_lib.hashing import run_key
-from mini_lib.reproduction.kanerva.looped import FORMS
 from mini_lib.reproduction.kanerva.scaling import evaluate_scaling
 from mini_lib.settings import RunSettings
 from mini_lib.training import TrainingRun
@@ -28,15 +27,11 @@ class Timing(RunSettings):
     dim: int = 50  #: features of a code, D.
     threads: int = 1  #: that torch may use.
 
-    def __post_init__(self) -> None:
-        """Raise UsageError for a form that is not there, or numbers below 1."""
-        super().__post_init__()
-        self.check_known(("form", "form", FORMS))
-
 
 def build(settings: dict, seed: int) -> TrainingRun:
     """A run that makes no update and whose test is the timing; time it with one worker on an idle machine."""
     s = Timing.from_dict(settings)
+    sizes = {name: getattr(s, name) for name in ("form", "episodes", "items", "dim", "threads")}
     return TrainingRun(
         key=run_key(s.to_dict(), seed),
         name=f"timing of the memory, {s.form}, repetition {seed}",
@@ -47,8 +42,6 @@ def build(settings: dict, seed: int) -> TrainingRun:
         epochs=0,
         lr=1e-3,
         loss=lambda apply, batch: (apply(batch), apply(batch)),
-        evaluate=lambda model: evaluate_scaling(
-            s.form, episodes=s.episodes, items=s.items, dim=s.dim, threads=s.threads
-        ),
+        evaluate=lambda model: evaluate_scaling(**sizes),
         cpu_only=True,
     )
