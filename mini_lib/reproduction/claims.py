@@ -33,9 +33,9 @@ class Claim:
     id: str  #: such as "esbn.C1".
     statement: str  #: in a sentence.
     source: str  #: where the paper says so; of one of ours, what it belongs to.
-    #: its `kind` (of `judgement.KINDS`), the entries it names ("table/row/column", or "*" for every column that
-    #: the paper reports) and its numbers; `metric` where it is not the entries' own.
-    rule: dict
+    rule: (
+        dict  #: its `kind` (of `judgement.KINDS`), the entries it names, its numbers; a `metric` of its own.
+    )
     ours: bool = False  #: whether it is ours: the paper does not say so.
     control: bool = False  #: whether no claim on its tables is reproduced where this one is not.
     presumes: str = ""  #: the claim without which there is nothing to test.

@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # PyTorch takes seconds to load: each command loads what it n
     from mini_lib.training import Run
 
 ADDRESS = re.compile(r"auto|local|(ray://)?[^/\s]+:\d+")  # of a Ray cluster
-LOCAL = "local"  # in the place of a Ray cluster's address: one of this machine
 STOPPING = 15.0  # seconds of a budget that are kept for stopping, at most
 _began = 0.0  # when the command did; `main` says so
 REFUSED = typer.BadParameter.__base__  # what the parser raises; typer has no public name for it
@@ -51,13 +50,11 @@ def print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+VERSION = typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+
+
 @app.callback(help=__doc__)
-def before_any_command(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=print_version, is_eager=True, help="Print the version, and end."),
-    ] = False,
-) -> None:
+def before_any_command(version: Annotated[bool, VERSION] = False) -> None:
     """Do nothing; it is here for the options that need no command."""
 
 
@@ -190,7 +187,7 @@ def reproduce(
             at_a_time = (workers or cpu_count()) if where.type == "cpu" else 1
             words, train = describe(where), partial(launch, workers=workers)
         else:
-            machines = ending.enter_context(cluster.connected(None if ray == LOCAL else ray, workers))
+            machines = ending.enter_context(cluster.connected(ray, workers))
             where, train = machines.device(device), cluster.over_cluster
             at_a_time, words = machines.workers(where), str(machines)
         check_precision(precision, where)
@@ -259,7 +256,7 @@ def unfinished(chosen: list[Cell], store: "Records", seeds: int | None) -> list[
 
 @app.command()
 def data(
-    name: Annotated[str | None, typer.Argument(help="One to download.", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(help="A data set to download.", show_default=False)] = None,
 ) -> None:
     """Check the data files that are here, or download a public data set; checksums are verified."""
     from mini_lib import datasets
@@ -329,5 +326,5 @@ def with_ray_address(words: list[str]) -> list[str]:
     """
     found: list[str] = []
     for word, after in zip_longest(words, words[1:], fillvalue=""):
-        found += [word, LOCAL] if word == "--ray" and not ADDRESS.fullmatch(after) else [word]
+        found += [word, "local"] if word == "--ray" and not ADDRESS.fullmatch(after) else [word]
     return found

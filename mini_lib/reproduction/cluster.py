@@ -1,9 +1,7 @@
 """Send trainings to a Ray cluster: one task a run on CPUs, one a stack on GPUs.
 
-The process that connects is the driver: it hands out the jobs, in order, and alone keeps what comes back, so that
-each record is written once. A task whose worker is lost is begun again elsewhere, `RETRIES` times. Where the
-machines share the folder of checkpoints the run goes on from its last one, a minute old at most; else it starts
-anew.
+The process that connects alone keeps what comes back, so that each record is written once. A task whose worker is lost
+is begun again elsewhere: from its last checkpoint, a minute old at most, where the machines share their folder.
 """
 
 import logging
@@ -69,18 +67,18 @@ def load_ray() -> ModuleType:
 
 
 @contextmanager
-def connected(address: str | None = None, workers: int | None = None) -> Iterator[Cluster]:
-    """Connect to the cluster at an address, or start one on this machine with so many workers (one a core).
+def connected(address: str, workers: int | None = None) -> Iterator[Cluster]:
+    """Connect to the cluster at an address, or start a "local" one, with so many workers (one a core).
 
     This package is sent to the machines of an address; what it stands on has to be installed there.
     """
     ray = load_ray()
-    how = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if address is None:
-        how |= {"address": "local", "num_cpus": workers or cpu_count(), "include_dashboard": False}
+    how = {"address": address, "log_to_driver": False, "logging_level": logging.ERROR}
+    if address == "local":
+        how |= {"num_cpus": workers or cpu_count(), "include_dashboard": False}
         how |= {"object_store_memory": OBJECT_STORE}
     elif workers is None:
-        how |= {"address": address, "runtime_env": {"py_modules": [str(PACKAGE)]}}
+        how |= {"runtime_env": {"py_modules": [str(PACKAGE)]}}
     else:
         raise UsageError(f"the cluster at {address} has its own workers; leave out --workers")
     sigterm = signal.getsignal(signal.SIGTERM)
@@ -90,7 +88,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
             ray.init(**how)
         except Exception as error:  # a bare one of Ray's among them
             why = str(error).strip().partition("\n")[0]
-            if address is None:
+            if address == "local":
                 raise UsageError(f"no Ray cluster could be started here: {why}") from error
             raise UsageError(
                 f"no Ray cluster at {address}: {why}. `ray start --head` starts one and prints its address; all "

@@ -1,7 +1,6 @@
 """The gallery: every figure of the papers as the chapters draw it, and where.
 
-The cell of a notebook that draws the paper's "Figure 2A" has the tag "figure-2A"; on the book's page it can be
-linked to by that name (`mini_lib.reproduction.html`).
+The cell of a notebook that draws the paper's "Figure 2A" has the tag "figure-2A", and so has its place on the page.
 """
 
 import base64
@@ -28,13 +27,13 @@ FINDING = re.compile(r"<strong>(.*?)</strong>", re.DOTALL)
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure of a paper as a chapter draws it."""
+    """A figure of a paper as a chapter draws it: of which notebook, which cell; and what it shows, as HTML."""
 
-    page: str  #: the notebook, as a path from the repository's root.
-    tag: str  #: of the cell.
-    place: int  #: of the cell in the notebook.
+    page: str
+    tag: str
+    place: int
     picture: Image.Image
-    finding: str  #: what it shows, as HTML.
+    finding: str
 
 
 def figure_rows(ledger: Ledger) -> list[Row]:

@@ -119,11 +119,11 @@ def judge_number(paper: Mean, ours: Mean | None, unit: str) -> str:
 
 
 class Margin(NamedTuple):
-    """What a claim says is above 0."""
+    """What a claim says is above 0, or `at_zero` not below; no value where an entry has too few runs."""
 
-    words: str  #: the means that it is made of.
-    value: Mean | None  #: None where an entry has too few runs.
-    at_zero: bool = False  #: whether it is enough not to be below 0.
+    words: str
+    value: Mean | None
+    at_zero: bool = False
 
 
 Means = Mapping[str, Mean | None]  # by the id of the entry; None of too few runs

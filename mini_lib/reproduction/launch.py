@@ -164,8 +164,7 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[Told
 def _work(pipe: Connection, checkpoints: Path, deadline: float | None) -> None:
     """Train jobs as they come; send numbers of updates, and of each job the run, or what is wrong.
 
-    During a training nothing comes, so a pipe that has something to read is closed. A scheduler sends SIGTERM to
-    workers along with their parent.
+    A pipe that has something to read during a training is closed. A scheduler sends SIGTERM to workers, too.
     """
     ending: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: ending.append(number))
@@ -192,9 +191,6 @@ def _work(pipe: Connection, checkpoints: Path, deadline: float | None) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ GPU
-
-
-Stack = list[tuple[Job, TrainingRun]]
 
 
 def in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iterator[Told]:
@@ -241,7 +237,7 @@ def _attempt(training_runs: list[TrainingRun], **how) -> tuple[list[Run], Except
     return [], failure
 
 
-def stacks(jobs: Iterable[Job], failed: list[Told]) -> list[Stack]:
+def stacks(jobs: Iterable[Job], failed: list[Told]) -> list[list[tuple[Job, TrainingRun]]]:
     """Build the runs and group neighbors of equal shape, at most `STACK`; what a plan puts first stays first.
 
     A job that cannot be built is left out, and goes to `failed`.

@@ -36,10 +36,8 @@ class Row:
     what: str  #: what it is, in our words.
     code: str  #: "module:object" that implements it, or declares its runs.
     test: str  #: ``file`` or ``file::function`` that checks it.
-    #: what stands in the code, so that one finds the way back: a comment, or a mention in a docstring.
-    tag: str = ""
-    #: the tag of the notebook's cell that draws it, where the paper's number does not give it.
-    figure: str = ""
+    tag: str = ""  #: what stands in the code, a comment or a mention in a docstring, to find the way back.
+    figure: str = ""  #: the tag of the notebook's cell that draws it, where the number does not give it.
     drawn: str = ""  #: what is drawn there, where it is not what the paper has.
     undrawn: str = ""  #: why no chapter draws it, where it is a figure.
     differs: str = ""  #: in what the drawing differs from the paper's figure.
@@ -56,9 +54,7 @@ class Detail:
     why: str  #: why that.
     option: str = ""  #: how to get the variant here, if one can.
     variant: str = ""  #: the name of the cells that measure it, if there are any.
-    #: what the variant is: another "reading" of the paper, an "addition" of ours, a "control" (what an oracle or
-    #: longer training would bring), or a smaller and easier "task".
-    kind: str = "reading"
+    kind: str = "reading"  #: what the variant is, one of `KINDS`; a control is an oracle or longer training.
     effect: str = ""  #: what it changes, where that needs no run.
     brief: str = ""  #: what the page says of it, if it is one of those that change a result most.
 

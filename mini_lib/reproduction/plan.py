@@ -9,6 +9,7 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 from mini_lib.hashing import reduce
@@ -53,8 +54,12 @@ def expected_seconds(records: Iterable[dict], device: str) -> Seconds:
 
     def seconds(job: Job) -> float:
         if (digest := _digest(job)) not in medians:
-            update = medians.get(_network(job.settings))
-            medians[digest] = math.inf if update is None else update * _updates(job)
+            medians[digest] = math.inf
+            with suppress(
+                KeyError, OSError
+            ):  # nothing of it was timed; data are missing, which training says
+                update = medians[_network(job.settings)]
+                medians[digest] = update * max(1, job.build(job.settings, job.seed).updates)
         return medians[digest]
 
     return seconds
@@ -63,14 +68,6 @@ def expected_seconds(records: Iterable[dict], device: str) -> Seconds:
 def _digest(job: Job) -> str:
     """The hash of a job's settings, which begins its key."""
     return job.key.rpartition("-s")[0]
-
-
-def _updates(job: Job) -> float:
-    """How many updates a job has; infinitely many if its data are missing, which training says."""
-    try:
-        return max(1, job.build(job.settings, job.seed).updates)
-    except OSError:
-        return math.inf
 
 
 def _network(settings: dict) -> str:

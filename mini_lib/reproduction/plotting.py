@@ -17,8 +17,6 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.transforms import Bbox
 from torch import Tensor
 
-from mini_lib.errors import UsageError
-
 Number = float | int
 Values = Sequence | np.ndarray  # of numbers, one a seed or one a point
 Numbers = Values | Tensor
@@ -210,12 +208,6 @@ def _kept(fig: Figure) -> list[Bbox]:
                 boxes.append(Bbox.intersection(image.get_window_extent(), ax.bbox))
                 boxes += [image.colorbar.ax.bbox] if image.colorbar else []
     return [box for box in boxes if box]
-
-
-def require_nonempty(what: str, given) -> None:
-    """UsageError if there is nothing to draw."""
-    if not len(given):
-        raise UsageError(f"nothing to draw: give at least one {what}")
 
 
 def show(figures: Figure | Sequence[Figure], finding: str, *, caption: str | None = None):

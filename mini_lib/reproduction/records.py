@@ -110,9 +110,6 @@ class Records:
             for path in sorted(source.glob("*.jsonl")):
                 self._read(path)
 
-    def __len__(self) -> int:
-        return len(self._by_key)
-
     def __contains__(self, key: str) -> bool:
         return key in self._by_key
 
@@ -132,10 +129,7 @@ class Records:
         return [record for record in found if seeds is None or record["seed"] in seeds]
 
     def add(self, record: dict, file: str) -> bool:
-        """Append a record to `<file>.jsonl` as one whole line, on disk before this returns; False if it is there.
-
-        RecordConflict if its key is there with other results; OSError if it cannot be written.
-        """
+        """Append a record to `<file>.jsonl` as one whole line, on disk before this returns; False if it is there."""
         return self._append([record], file) == 1
 
     def merge(self, folder: Path | str, files: dict[str, str] | None = None) -> tuple[int, int]:

@@ -45,7 +45,7 @@ def test_devices_are_those_of_the_cluster():
 
 def test_without_ray_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UsageError, match=r"pip install -e '\.\[cluster\]' in a checkout"), connected():
+    with pytest.raises(UsageError, match=r"pip install -e '\.\[cluster\]' in a checkout"), connected("auto"):
         pass
 
 
@@ -83,7 +83,7 @@ def test_an_address_is_sent_this_package_and_no_address_starts_a_cluster_here(as
     assert asked.pop("shut")
     assert asked["runtime_env"] == {"py_modules": [str(PACKAGE)]}
     asked.clear()
-    with connected(workers=5):
+    with connected("local", 5):
         assert (asked["address"], asked["num_cpus"], asked["include_dashboard"]) == ("local", 5, False)
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
 
@@ -96,7 +96,7 @@ def test_an_address_is_sent_this_package_and_no_address_starts_a_cluster_here(as
             None,
             r"no Ray cluster at nowhere: Could not find any running Ray instance\.\. `ray start",
         ),
-        (None, None, r"no Ray cluster could be started here: it is not registered yet$"),
+        ("local", None, r"no Ray cluster could be started here: it is not registered yet$"),
         ("10.0.0.5:6379", 2, "has its own workers; leave out --workers"),
     ],
 )
