@@ -1,7 +1,7 @@
 """Send trainings to a Ray cluster: one task a run on CPUs, one a stack on GPUs.
 
-The process that connects alone keeps what comes back, so that each record is written once. A task whose worker is lost
-is begun again elsewhere: from its last checkpoint, a minute old at most, where the machines share their folder.
+The process that connects alone keeps what comes back, so that each record is written once. A task whose worker is
+lost is begun again elsewhere: from its last checkpoint, a minute old at most, where the machines share their folder.
 """
 
 import logging

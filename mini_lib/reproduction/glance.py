@@ -79,19 +79,13 @@ class Line(NamedTuple):
     said: str = ""  #: what stands beside the word.
 
 
-# ------------------------------------------------------------------------------------------------ lines
-
-
 def lines(
     group: Group,
     at: Mapping[str, Comparison],
     judged: Mapping[tuple[str, str], Judgement],
     words: Mapping[str, str],
 ) -> list[Line]:
-    """The lines of a group; `words` names the verdicts of numbers.
-
-    Numbers are on one axis, from the least to the largest mean or run. Each statement has its own.
-    """
+    """The lines of a group: its numbers on one axis, each statement on its own; `words` names verdicts of numbers."""
     own = [at[line.entry] for line in group.lines if line.entry]
     levels = [level for each in own for level in (each.papers_mean.value, chance(each), *each.ours.values)]
     ends = _ends([level for level in levels if level is not None]) if own else (0.0, 0.0)
@@ -230,9 +224,6 @@ def _stacked(across: Sequence[float], room: float) -> list[float]:
 
 def _number(value: float) -> str:
     return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "−")
-
-
-# ------------------------------------------------------------------------------------------------ dots
 
 
 def strip(

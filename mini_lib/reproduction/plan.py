@@ -1,7 +1,7 @@
 """In which order missing runs are made, and how long they are expected to take.
 
 What decides a claim comes first: `MIN_RUNS` runs of each entry that it names, then of each row of a table, then all
-other runs; among equals the cheapest. A time is known from runs on record of the same network, or it is unknown.
+other runs; among equals the cheapest.
 """
 
 import json

@@ -69,9 +69,6 @@ def short_name(variant: str) -> str:
     return ", ".join(["small" if size == TUTORIAL else size, *names])
 
 
-# ------------------------------------------------------------------------------------------------ list
-
-
 def overview(comparisons: Iterable[Comparison], titles: dict[str, str]) -> str:
     """The tables of each paper, and what became of the numbers that it reports in them."""
     comparisons = list(comparisons)
@@ -106,9 +103,6 @@ def entries(cells: Iterable[Cell], records: Records, every: bool) -> str:
 def _left_out(cells: Iterable[Cell], every: bool) -> list[str]:
     number = 0 if every else sum(bool(cell.interpretation) for cell in cells)
     return [f"--all shows {counted(number, 'variant')} more."] if number else []
-
-
-# ------------------------------------------------------------------------------------------------ compare
 
 
 def listing(comparisons: Iterable[Comparison], every: bool) -> str:
@@ -161,9 +155,6 @@ def _in_all(own: list[Comparison]) -> str:
     text = ", ".join(f"{count[word]} {word}" for word in WORDS if count[word])
     few = f" (fewer than {MIN_RUNS} runs)" if count[NOT_RUN] else ""
     return wrapped(f"{counted(count['numbers'], 'number')}: {text}{few}.")
-
-
-# ------------------------------------------------------------------------------------------------ claims
 
 
 def claims(judgements: Iterable[Judgement]) -> str:
