@@ -85,7 +85,7 @@ def lines(
     judged: Mapping[tuple[str, str], Judgement],
     words: Mapping[str, str],
 ) -> list[Line]:
-    """The lines of a group: its numbers on one axis, each statement on its own; `words` names verdicts of numbers."""
+    """The lines of a group: its numbers on one axis, each statement on its own; `words` name verdicts."""
     own = [at[line.entry] for line in group.lines if line.entry]
     levels = [level for each in own for level in (each.papers_mean.value, chance(each), *each.ours.values)]
     ends = _ends([level for level in levels if level is not None]) if own else (0.0, 0.0)
