@@ -1,7 +1,4 @@
-"""The command is killed at any moment: nothing that was finished is lost or doubled, and all else goes on as it was.
-
-Once here, and fifty times in `make stress`.
-"""
+"""The command is killed at any moment: nothing that was finished is lost or doubled; all else goes on as it was."""
 
 import os
 import random
@@ -45,10 +42,7 @@ cli.main()
 
 
 def run(folder, seconds):
-    """The command in a folder, killed after so many from when it says how many runs are to make.
-
-    Returns whether it was, and the seeds of the runs that it said are finished.
-    """
+    """Whether the command was killed, so many after its first line, and the seeds that it said are finished."""
     folder.mkdir(exist_ok=True)
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     command = subprocess.Popen([sys.executable, "-u", "-c", COMMAND], cwd=folder, **how)
@@ -63,10 +57,7 @@ def run(folder, seconds):
 
 
 def on_record(folder):
-    """The seeds on record; a line that is no record, or a key that is there twice, is an error.
-
-    The last line may be cut short by a kill in the middle of its writing.
-    """
+    """The seeds on record, none twice; the last line may be cut short by a kill in the middle of its writing."""
     path = folder / "records" / "esbn.table9.jsonl"
     lines = re.findall(r".+\n", path.read_text()) if path.exists() else []
     records = list(Records(path.parent)) if lines else []

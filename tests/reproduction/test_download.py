@@ -27,12 +27,6 @@ def test_unpacked_it_is_the_folder_that_it_was_packed_from_and_runs(tmp_path: Pa
     folder = tmp_path / NAME
     assert {each.relative_to(folder) for each in folder.rglob("*") if each.is_file()} == files
     assert {each.relative_to(folder) for each in sources(folder)} == files, "outside git, it packs the same"
-    ran = subprocess.run(
-        [sys.executable, "-c", ONE_LINE],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONPATH": str(folder)},
-    )
+    how = {"cwd": folder, "env": {"PYTHONPATH": str(folder)}, "capture_output": True, "text": True}
+    ran = subprocess.run([sys.executable, "-c", ONE_LINE], check=True, **how)
     assert ran.stdout.split() == [str(folder / "mini_lib" / "__init__.py"), "['JUMP']", "False"]

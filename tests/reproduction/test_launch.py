@@ -14,7 +14,7 @@ from mini_lib.datasets import glyphs
 from mini_lib.reproduction import launch as launching
 from mini_lib.reproduction.esbn.cells import build
 from mini_lib.reproduction.launch import JobsFailed, launch, stacks
-from mini_lib.training import TrainingStack, train
+from mini_lib.training import train
 from reproduction.samples import job
 
 CPU = torch.device("cpu")
@@ -147,19 +147,6 @@ def test_runs_over_two_cores_equal_those_trained_here_whatever_becomes_of_other_
 
 
 # ------------------------------------------------------------------------------------------ in stacks
-
-
-def test_a_checkpoint_goes_only_when_the_caller_has_kept_the_run(tmp_path, monkeypatch):
-    jobs = [job(1), job(2)]
-    runs = in_stacks(jobs, tmp_path)
-    next(runs)
-    assert stems(tmp_path) == sorted(each.key for each in jobs)
-    _, second = next(runs)
-    runs.close()  # the caller failed to keep the second
-    assert stems(tmp_path) == [jobs[1].key]
-    monkeypatch.setattr(TrainingStack, "step", None)  # it needs no update again
-    ((_, again),) = in_stacks(jobs[1:], tmp_path)
-    assert (again.finished, again.updates, again.metrics) == (True, 3, second.metrics)
 
 
 def test_neighbors_of_equal_shape_and_constants_share_a_stack_and_the_order_stays(monkeypatch):

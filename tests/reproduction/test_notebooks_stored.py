@@ -1,8 +1,4 @@
-"""What the notebooks store, read as plain JSON: the guard of the outputs that the book shows.
-
-nbval passes vacuously on cells that were never executed, so their state is checked here, without running
-anything.
-"""
+"""What the notebooks store, read as plain JSON: nbval passes cells that were never executed."""
 
 import json
 import re
@@ -46,14 +42,9 @@ class Stored:
 
 ALL = [Stored(path) for path in NOTEBOOKS]
 CHAPTERS = [each for each in ALL if each.path.parent.name != "notebooks" and each.path.stem != "more_figures"]
-
-
-def name(stored: Stored) -> str:
-    return str(stored.path.relative_to(ROOT))
-
-
-each_notebook = pytest.mark.parametrize("notebook", ALL, ids=name)
-each_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=name)
+NAMES = {"ids": lambda stored: str(stored.path.relative_to(ROOT))}
+each_notebook = pytest.mark.parametrize("notebook", ALL, **NAMES)
+each_chapter = pytest.mark.parametrize("chapter", CHAPTERS, **NAMES)
 
 
 def tags(cell: dict) -> set[str]:

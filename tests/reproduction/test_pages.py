@@ -125,13 +125,8 @@ def test_every_claim_with_runs_is_on_its_page_and_so_is_each_detail_that_changes
 
 def test_small_networks_do_not_judge_a_paper_and_only_agree_where_they_may_not_be_the_authors(pages):
     of_claims = {"holds", "does not hold", "undecided", "seen", "not seen", "cannot be tested"}
-    judged = {REPRODUCED, NOT_REPRODUCED, UNCLEAR}
-    of_numbers = {
-        "esbn": judged,
-        "scan": judged,
-        "functions": {"agrees", "differs", UNCLEAR},
-        "kanerva": set(),
-    }
+    of_numbers = {paper: {REPRODUCED, NOT_REPRODUCED, UNCLEAR} for paper in ("esbn", "scan")}
+    of_numbers |= {"functions": {"agrees", "differs", UNCLEAR}, "kanerva": set()}
     for paper, page in pages.items():
         shown, _, claims = page.partition('<table class="verdicts claims">')
         words = set(VERDICT.findall(shown))

@@ -91,3 +91,12 @@ def test_a_dark_page_shows_a_picture_as_it_is_and_ink_turned(shown, values):
 def test_labels_are_dark_enough_to_read():
     assert plotting.legible("#0072B2") == mpl.colors.to_rgb("#0072B2")
     assert 0.4 < max(plotting.legible("#b0b0b0")) < 0.47  # #767676 has a contrast of 4.54
+
+
+def test_labels_of_lines_that_end_together_do_not_overlap():
+    fig, ax = plotting.figure()
+    for end in (1.0, 1.0, 1.01):
+        ax.plot([0, 1, np.nan], [0, end, 0], label=f"to {end}")
+    plotting.label_ends(ax)
+    places = [ax.transData.transform(each.xy)[1] * 72 / fig.dpi + each.xyann[1] for each in ax.texts]
+    assert np.diff(sorted(places)).min() > 10.9  # points

@@ -98,19 +98,6 @@ def test_a_record_cut_short_by_a_kill_is_taken_back_by_the_next_one_and_a_whole_
     assert path.read_text().splitlines() == [first, *whole, third]
 
 
-def test_a_merge_doubles_nothing_and_puts_records_where_their_settings_belong(tmp_path):
-    elsewhere = Records(tmp_path / "elsewhere" / "deeper")
-    for each in (record(1), record(2), record(m=85)):
-        elsewhere.add(each, "made")
-    here = Records(tmp_path / "here")
-    here.add(record(2), FILE)
-    files = {record(m=85)["hash"]: "esbn.table9"}
-    assert here.merge(tmp_path / "elsewhere", files) == (2, 1)
-    assert here.merge(tmp_path / "elsewhere", files) == (0, 3)
-    found = {path.stem: seeds(read_records(path)) for path in (tmp_path / "here").glob("*.jsonl")}
-    assert found == {FILE: [2], "made": [1], "esbn.table9": [1]}
-
-
 def test_a_conflict_merges_nothing_at_all(tmp_path):
     Records(tmp_path / "a").add(record(1), "esbn.table9")
     Records(tmp_path / "a").add(record(2, accuracy=98.0), FILE)

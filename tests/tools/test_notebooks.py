@@ -37,9 +37,8 @@ def code(path: Path) -> list[dict]:
 
 @pytest.mark.slow
 def test_outputs_are_stored_with_nothing_that_changes_from_run_to_run(tmp_path):
-    path = write(
-        tmp_path / "a.ipynb", "print(1)", "", "import os\nprint(os.environ['OMP_NUM_THREADS'])\n6 * 7"
-    )
+    threads = "import os\nprint(os.environ['OMP_NUM_THREADS'])\n6 * 7"
+    path = write(tmp_path / "a.ipynb", "print(1)", "", threads)
     assert notebooks.main([str(path)]) == 0
     stored = path.read_bytes()
     one, empty, last = code(path)
@@ -104,13 +103,11 @@ def test_every_word_and_number_is_compared_and_pictures_are_not(tmp_path):
     ]
     cells = []
     for number, (now, stored, metadata, _) in enumerate(cases, start=1):
+        source, outputs = f"print({now!r})", [new_output("stream", text=f"{stored}\n")] if stored else []
         if now.startswith("<img"):
             source = f"from IPython.display import HTML, display\ndisplay(HTML({now!r}))"
             data = {"text/html": stored, "text/plain": "<IPython.core.display.HTML object>"}
             outputs = [new_output("display_data", data=data)]
-        else:
-            source = f"print({now!r})"
-            outputs = [new_output("stream", text=f"{stored}\n")] if stored else []
         cells.append(new_code_cell(source, outputs=outputs, execution_count=number, metadata=metadata))
     nbformat.write(new_notebook(cells=cells), tmp_path / "cells.ipynb")
     shutil.copy(CHECKS / "conftest.py", tmp_path)
