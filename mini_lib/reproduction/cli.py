@@ -157,6 +157,7 @@ def reproduce(
     ray: Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=RAY)] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and train nothing.")] = False,
     precision: Annotated[str, typer.Option(help="fp32, or tf32 on a GPU.", hidden=True)] = "fp32",
+    checkpoints: Annotated[Path | None, typer.Option(help="Folder for unfinished runs.", hidden=True)] = None,
 ) -> None:
     """Train the runs that are missing. What is on record is not trained again; what was stopped goes on.
 
@@ -175,7 +176,7 @@ def reproduce(
     if not (variant or "/" in what):
         chosen = [cell for cell in chosen if not cell.variant]
     store = Records(records)
-    checkpoints = Path("checkpoints") if records is None else records / "checkpoints"
+    checkpoints = checkpoints or (Path("checkpoints") if records is None else records / "checkpoints")
     jobs = unfinished(chosen, store, seeds)
     if not jobs:
         print(f"nothing to train: all of it is on record in {store.folder}; `mini-lib compare` shows it")
