@@ -22,8 +22,6 @@ from mini_lib.module import Module
 from mini_lib.reproduction.cells import select
 from mini_lib.seeding import seeded
 
-# ------------------------------------------------------------------------------------ any file
-
 
 def test_a_full_disk_is_reported_and_leaves_the_old_file(tmp_path):
     def fails(temporary):
@@ -35,7 +33,9 @@ def test_a_full_disk_is_reported_and_leaves_the_old_file(tmp_path):
     with pytest.raises(OSError, match="Free some disk space and run the same command again"):
         write_atomically(path, fails)
     assert [p.name for p in tmp_path.iterdir()] == ["run.pt"]
-    assert path.read_text() == "old"
+    with path.open() as reader:  # who reads meanwhile has the old file, whole
+        write_atomically(path, lambda temporary: temporary.write_text("new"))
+        assert (reader.read(), path.read_text()) == ("old", "new")
 
 
 def test_what_is_no_file_is_not_replaced(tmp_path):
@@ -48,9 +48,6 @@ def test_what_is_no_file_is_not_replaced(tmp_path):
             write_atomically(tmp_path / name, Path.touch)
     assert (tmp_path / "pipe").is_fifo()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "folder", "link", "pipe"]
-
-
-# ------------------------------------------------------------------------------------ weights
 
 
 def network(hidden: int = 8, seed: int = 0) -> nn.Module:
@@ -102,9 +99,6 @@ def test_weights_that_are_not_finite_are_neither_saved_nor_read(tmp_path: Path):
     save_file({"w": torch.tensor([1.0, torch.nan])}, tmp_path / "w")
     with pytest.raises(CorruptFileError, match=r"\(w is not finite\)"):
         load_weights(network(), tmp_path / "w")
-
-
-# ------------------------------------------------------------------------------------ networks by name
 
 
 TINY = {
@@ -172,8 +166,7 @@ def test_ones_own_network_is_saved_and_loaded_with_its_parts_in_its_precision(tm
     again = load(str(tmp_path / "mine"))
     assert again.about == {"note": [1, 2]}
     assert [type(part) for part in again.parts] == [Mine, nn.Identity]
-    for name, value in mine.state_dict().items():
-        assert again.state_dict()[name].equal(value)
+    torch.testing.assert_close(again.state_dict(), mine.state_dict(), rtol=0, atol=0)
     with pytest.raises(UsageError, match=r"is not of mini_lib.*torch.save"):
         Mine(3, depth=nn.Linear(1, 1)).save(tmp_path / "mine")
     with pytest.raises(UsageError, match="big has to be True or False, got 'no'"):

@@ -47,6 +47,17 @@ def busy(model, length=9, seed=0, **options):
     return made
 
 
+class Stub(torch.nn.Module):
+    """A function in the place of a network."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function, self.parameter = function, torch.nn.Parameter(torch.zeros(()))
+
+    def forward(self, *given):
+        return self.function(*given)
+
+
 def batch(length=9, size=3, images=5):
     """A pool of pictures, and problems of them."""
     rng = torch.Generator().manual_seed(0)
