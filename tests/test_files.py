@@ -20,6 +20,7 @@ from mini_lib.hashing import settings_hash
 from mini_lib.kanerva.runs import Settings
 from mini_lib.module import Module
 from mini_lib.reproduction.cells import select
+from mini_lib.reproduction.doctor import TINY
 from mini_lib.seeding import seeded
 
 
@@ -101,14 +102,8 @@ def test_weights_that_are_not_finite_are_neither_saved_nor_read(tmp_path: Path):
         load_weights(network(), tmp_path / "w")
 
 
-TINY = {
-    **{"task": "digits", "machines": 3, "total": 6, "items": 4, "dim": 5, "source": "digits"},
-    **{"encoder": "mlp", "decoder": "mlp", "batch_size": 2, "epochs": 1, "test_episodes": 3},
-}
-
-
 def test_a_network_is_made_again_from_its_settings_unless_these_are_of_another(tmp_path: Path):
-    made, path = Settings.from_dict(TINY), tmp_path / "tiny"
+    made, path = Settings.from_dict(TINY["kanerva product"]), tmp_path / "tiny"
     tiny = made.network()
     save_weights(tiny, path, {"settings": made.to_dict(), "seed": 1})
     again = load(path)
@@ -118,8 +113,8 @@ def test_a_network_is_made_again_from_its_settings_unless_these_are_of_another(t
         assert again.state_dict()[name].equal(in_half_precision(value)), name
     for wrong, said in (
         ({"paper": "os"}, "does not say of which network it is .*; fetch or make the file again"),
-        (made.to_dict() | {"machines": 4}, "cannot share"),
-        (made.to_dict() | {"machines": 2}, "are of another network"),
+        (made.to_dict() | {"machines": 3}, "cannot share"),
+        (made.to_dict() | {"machines": 4}, "are of another network"),
     ):
         save_weights(tiny, path, {"settings": wrong})
         with pytest.raises(CorruptFileError, match=said):
@@ -173,8 +168,12 @@ def test_ones_own_network_is_saved_and_loaded_with_its_parts_in_its_precision(tm
         Mine(3, big="no")
 
 
-@pytest.mark.parametrize("kind", ["os.system", "mini_lib.own.load", "mini_lib.nowhere.X", "torch.nn.Linear"])
+OTHERS = {"os.system": {"command": "true"}, "mini_lib.nowhere.X": {}, "mini_lib.own.load": {"path": "x"}}
+OTHERS |= {"torch.nn.Linear": {"in_features": 4, "out_features": 2}}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
 def test_a_file_makes_nothing_but_networks_of_mini_lib(tmp_path: Path, ours, kind):
-    save_weights(network(), tmp_path / "bad", {"network": {"class": kind, "arguments": {}}})
+    save_weights(network(), tmp_path / "bad", {"network": {"class": kind, "arguments": OTHERS[kind]}})
     with pytest.raises(CorruptFileError, match="does not say of which network"):
         load(tmp_path / "bad")

@@ -123,18 +123,15 @@ def test_a_run_is_named_and_trained_as_its_settings_say_or_as_its_parts_do():
     assert (made.batch_size, made.epochs, made.lr, made.model) == (2, 3, 0.1, model)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_wrong_settings_are_answered():
+    for changes, message in (
         ({"sise": 3}, "unknown setting 'sise'; did you mean 'size'"),
         ({"task": "sorts"}, "unknown task 'sorts'; did you mean 'sort'"),
         ({"options": {"hiden": 3}}, "unknown option of net 'hiden'; did you mean 'hidden'"),
         ({"options": {"deep": 1}}, "deep has to be True or False, got 1"),
-    ],
-)
-def test_wrong_settings_are_answered(changes, message):
-    with pytest.raises(UsageError, match=message):
-        Made.from_dict({"task": "sort", "size": 3} | changes)
+    ):
+        with pytest.raises(UsageError, match=message):
+            Made.from_dict({"task": "sort", "size": 3} | changes)
 
 
 NO_NUMBERS = ("95", None, 1j, [1], True, math.nan, math.inf, -math.inf)

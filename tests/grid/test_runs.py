@@ -144,15 +144,14 @@ def test_mechanisms_of_a_seed_have_the_same_problems(task):
 def test_runs_that_choose_a_learning_rate_share_no_problem_with_those_that_count():
     counting, choosing = (build(tiny("match", seeds_after=after), 1) for after in (0, 900))
     assert not torch.equal(counting.epoch(0)["ids"], choosing.epoch(0)["ids"])
-    other = build(tiny("match"), 901)
-    assert torch.equal(choosing.epoch(0)["ids"], other.epoch(0)["ids"])
-    torch.testing.assert_close(choosing.model.state_dict(), other.model.state_dict(), rtol=0, atol=0)
+    assert torch.equal(choosing.epoch(0)["ids"], build(tiny("match"), 901).epoch(0)["ids"])
 
 
-def test_networks_of_one_seed_draw_their_weights_from_one_stream():
-    with seeded(1, "weights"):
+@pytest.mark.parametrize("after", [0, 900])
+def test_networks_of_one_seed_draw_their_weights_from_one_stream(after):
+    with seeded(1 + after, "weights"):
         wanted = tiny("match", "corelnet learned").network().state_dict()
-    made = build(tiny("match", "corelnet learned"), 1).model.state_dict()
+    made = build(tiny("match", "corelnet learned", seeds_after=after), 1).model.state_dict()
     torch.testing.assert_close(made, wanted, rtol=0, atol=0)
 
 
