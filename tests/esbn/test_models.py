@@ -69,7 +69,8 @@ def with_loss(made):
 
 def total(output):
     logits, extra = output
-    return F.cross_entropy(logits.float(), torch.arange(len(logits)) % logits.shape[1]) + extra
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return F.cross_entropy(logits, torch.arange(len(logits)) % logits.shape[1]) + extra
 
 
 @every_length
