@@ -10,6 +10,7 @@ from mini_lib.datasets import glyphs
 from mini_lib.errors import UsageError
 from mini_lib.esbn.runs import Settings, build, dedupe_batch, evaluate, loss, paper_settings, shuffled
 from mini_lib.esbn.tasks import TASKS, Problems
+from mini_lib.seeding import seeded
 from mini_lib.training import train
 
 
@@ -55,6 +56,9 @@ def test_networks_of_one_seed_meet_the_same_problems_and_seeds_differ():
     assert first.epoch(0)["ids"].equal(other.epoch(0)["ids"])
     assert not first.epoch(0)["ids"].equal(another.epoch(0)["ids"])
     assert first.updates == 3_000  # 200 epochs of 480 problems, as in the authors' code
+    with seeded(1, "weights", "rn"):  # of which all runs on record are
+        weights = paper_settings("rmts", 95, "rn", options=options("rn")).network().state_dict()
+    torch.testing.assert_close(first.model.state_dict(), weights, rtol=0, atol=0)
 
 
 def test_an_epoch_is_a_permutation_of_the_problems():

@@ -22,8 +22,8 @@ FORMS = ("{}", "{} twice", "{} left", "{} and walk", "walk twice and {}", "run l
 
 @pytest.fixture
 def few_commands(monkeypatch):
-    """A split of SCAN in which each of two verbs is shown alone, with few commands."""
-    trained = [form.format(verb) for verb in VERBS for form in FORMS] * 2
+    """A split of SCAN in which each of two verbs is shown alone, with 19 other commands: one is kept, of 20 two."""
+    trained = [*(form.format(verb) for verb in VERBS for form in FORMS), "turn right"] * 2
     asked = [form.format(verb) for verb in ("jump", "dax") for form in FORMS[1:]]
     split = Split((*trained, *["jump"] * 3, *["dax"] * 3), tuple(asked))
     monkeypatch.setattr(tasks, "get_split", lambda name: split)

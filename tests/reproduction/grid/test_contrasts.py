@@ -195,6 +195,8 @@ def test_the_page_says_what_the_records_say(tmp_path):
         if name == "CoRelNet":
             assert f"{page.number(fifteen)} for CoRelNet with fifteen" in text
             assert as_they_are > 0.4 > 0.05 > fifteen  # predicted, and seen
+    (naming,) = (told for name, told in rows.items() if name.startswith("naming"))
+    assert page.number(fmean(paired(found, ("name",), BOTTLENECKS, "familiar"))) in naming
     # What its other sentences say: helps in one, none in one, and luck decides.
     assert sorted(families.values()) == ["helps", "none", "undecided", "undecided"]
     attention = [run.new for run in found["commands", "syntactic attention"].values()]
