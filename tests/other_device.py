@@ -31,13 +31,11 @@ class There(Tensor):
 
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
-        """Call what was called; results are of this class already."""
         with torch.DisableTorchFunctionSubclass():
             return function(*args, **kwargs or {})
 
     @staticmethod
     def __new__(cls, values: Tensor):
-        """Keep the values out of reach: only operations of `OtherDevice` see them."""
         layout = {"strides": values.stride(), "storage_offset": values.storage_offset()}
         kind = {"dtype": values.dtype, "requires_grad": values.requires_grad}
         tensor = Tensor._make_wrapper_subclass(cls, values.shape, device=OTHER, **layout, **kind)
@@ -46,7 +44,6 @@ class There(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, operation, types, args=(), kwargs=None):
-        """Without the mode there is nothing to compute with."""
         raise RuntimeError(f"{operation} outside of `with OtherDevice()`")
 
 
@@ -54,7 +51,6 @@ class Lists(TorchFunctionMode):
     """Makes tensors of lists on the CPU first, as a GPU does; of `OTHER` itself PyTorch would keep no values."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        """Make the tensor, then copy it."""
         kwargs = dict(kwargs or {})
         if function is Tensor.new_tensor and args[0].device == OTHER:
             kwargs = {"dtype": args[0].dtype, "device": OTHER} | kwargs
@@ -84,7 +80,6 @@ class OtherDevice(TorchDispatchMode):
         self.lists.__exit__(*exc)
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        """Compute with the values; the result lies where the arguments do, or where it is asked for."""
         kwargs, name = dict(kwargs or {}), operation.overloadpacket.__name__
         given = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
         there = [each for each in given if isinstance(each, There)]

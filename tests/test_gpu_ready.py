@@ -1,7 +1,4 @@
-"""Every network learns on another device than the CPU, alone and stacked, and nothing waits for that device.
-
-What else is done there is tested in each package's folder.
-"""
+"""Every network learns on another device than the CPU, alone and stacked, and nothing waits for that device."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -23,19 +20,18 @@ FEW = {"esbn": {"task": "same_different", "tcn": False}, "kanerva": {"items": 2}
 
 
 def changed(name: str, options: dict | None = None, **changes) -> dict:
-    """The settings of a tiny network with other ones, or other options."""
     settings = TINY[name] | FEW.get(TINY[name]["paper"], {}) | changes
     return settings | {"options": settings.get("options", {}) | options} if options else settings
 
 
-def grid(task: str, model: str, **changes) -> dict:
-    plan = {"paper": "grid", "lr": 1e-3, "updates": 1, "batch_size": 4}
-    return plan | {"task": task, "model": model} | changes
+def grid(**settings) -> dict:
+    return {"paper": "grid", "lr": 1e-3, "updates": 1, "batch_size": 4} | settings
 
 
 EVERY_BRANCH = {"sequential_semantics": True, "syntax_action": True, "nonlinear_semantics": True}
 EVERY_BRANCH |= {"one_hot": True, "surrounding": "top", "ends": "zero"}
 GIVEN = {"kl": {"assignment": 0.0, "assignment_read": 0.0}}  # what is given has no divergence
+MATCHING = ("abstractor", "abstractor tied, open", "corelnet learned, open", "pointer", "kanerva")
 PRODUCT, MIXTURE = "kanerva product", "kanerva mixture"
 FORMS = {name: changed(name) for name in TINY} | {
     **{f"esbn {encoder}": changed("esbn lstm", encoder=encoder) for encoder in ENCODERS},
@@ -51,35 +47,27 @@ FORMS = {name: changed(name) for name in TINY} | {
     "kanerva no gradient to r": changed(PRODUCT, options={"stop_grad_r": True}),
     "kanerva binding": changed(PRODUCT, task="rgb"),
     "kanerva even weights": changed(PRODUCT, options={"assignment": "even"}),
-    "kanerva unit prior": changed(
-        PRODUCT, options={"assignment": "unit prior"}, balance=2.0, balance_until=5
-    ),
+    "kanerva unit prior": changed(PRODUCT, {"assignment": "unit prior"}, balance=2.0, balance_until=5),
     "kanerva given": changed(PRODUCT, options={"assignment": "given"}, task="rgb", **GIVEN),
     "kanerva mixture, balanced": changed(MIXTURE, balance=2.0),
-    **{
-        f"grid {model}": grid("match", model)
-        for model in ("abstractor", "abstractor tied, open", "corelnet learned, open", "pointer", "kanerva")
-    },
-    "grid curves": grid("curves", "differences"),
-    "grid curves as they are": grid("curves", "differences, open", normalised=False),
-    "grid commands": grid("commands", "abstractor learned"),
+    **{f"grid {model}": grid(task="match", model=model) for model in MATCHING},
+    "grid curves": grid(task="curves", model="differences"),
+    "grid curves as they are": grid(task="curves", model="differences, open", normalised=False),
+    "grid commands": grid(task="commands", model="abstractor learned"),
 }
 
 
 @pytest.fixture(autouse=True)
 def short_commands(monkeypatch):
-    """Commands of SCAN with two actions at most."""
     commands = [f"{verb}{end}" for verb in ("walk", "look", "run", "jump") for end in ("", " twice", " left")]
     monkeypatch.setattr(scan_runs, "get_split", lambda name: tasks.Split(commands, commands[:5]))
     monkeypatch.setattr(tasks, "MAX_ACTIONS", 3)
 
 
 def test_every_network_is_here():
-    tried = {(settings["paper"], settings["model"]) for settings in TINY.values()}
     for paper in PAPERS:
-        assert {model for own, model in tried if own == paper} == {
-            *import_module(f"mini_lib.{paper}.runs").MODELS
-        }
+        tried = {settings["model"] for settings in TINY.values() if settings["paper"] == paper}
+        assert tried == {*import_module(f"mini_lib.{paper}.runs").MODELS}
 
 
 @pytest.mark.slow
@@ -88,7 +76,6 @@ def test_a_network_learns_as_on_the_cpu_alone_and_stacked_and_waits_for_nothing(
     built = [paper_module(FORMS[name]["paper"]).build(FORMS[name], seed) for seed in (1, 2)]
 
     def runs() -> list[TrainingRun]:
-        """The two runs, with fresh weights."""
         return [replace(run, model=deepcopy(run.model)) for run in built]
 
     here = [TrainingStack([run], CPU, stacked=False) for run in runs()]

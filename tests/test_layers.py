@@ -6,17 +6,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from mini_lib import layers
 from mini_lib.errors import UsageError
-from mini_lib.layers import (
-    LSTMCell,
-    attention,
-    check_dropout,
-    check_sequences,
-    dropout_masks,
-    linear,
-    lstm_step,
-    sinusoidal_positions,
-)
+from mini_lib.layers import LSTMCell, check_dropout, check_sequences, dropout_masks, lstm_step
 from mini_lib.module import Module, check_floats, noise_or_draw
 
 CPU = torch.device("cpu")
@@ -39,14 +31,14 @@ def test_lstm_cell_is_torchs_and_a_forget_bias_is_its_forget_gates():
 def test_attention_is_pytorchs_with_a_bias_and_a_factor():
     q, k, v = torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 5, 6)
     bias = torch.randn(3, 5).masked_fill(torch.eye(3, 5) == 1, -torch.inf)
-    out, weights = attention(q, k, v, bias, factor=0.5)
+    out, weights = layers.attention(q, k, v, bias, factor=0.5)
     torch.testing.assert_close(out, 0.5 * F.scaled_dot_product_attention(q, k, v, attn_mask=bias))
     torch.testing.assert_close(weights @ v, out)
     assert (weights[:, torch.eye(3, 5) == 1] == 0).all()
 
 
 def test_positions_are_those_of_vaswani():
-    table = sinusoidal_positions(9, 127).numpy()
+    table = layers.sinusoidal_positions(9, 127).numpy()
     for t, i in [(0, 0), (3, 0), (3, 1), (8, 64), (8, 125)]:
         angle = t / 10_000 ** (2 * (i // 2) / 127)
         assert table[t, i] == pytest.approx(np.cos(angle) if i % 2 else np.sin(angle), abs=1e-6)
@@ -58,7 +50,7 @@ def test_positions_are_those_of_vaswani():
 )
 def test_initial_weights_have_the_named_spread(init, gain):
     torch.manual_seed(0)
-    layer = linear(400, 200, init)
+    layer = layers.linear(400, 200, init)
     assert layer.weight.std().item() == pytest.approx(gain * (2 / 600) ** 0.5, rel=0.02)
     assert (layer.weight.abs().max() <= (6 / 600) ** 0.5) == (init == "glorot")
     assert layer.bias.abs().max() == 0
@@ -67,8 +59,9 @@ def test_initial_weights_have_the_named_spread(init, gain):
 def test_an_lstm_begins_with_the_spread_of_its_gates_or_with_pytorchs():
     torch.manual_seed(0)
     cell, theirs = LSTMCell(200, 200), LSTMCell(3, 100, init="uniform")
-    spreads = [gate.std().item() * 400**0.5 for gate in cell.weight_hh.chunk(4)]
-    assert spreads == pytest.approx([(4 / 3) ** 0.5, (4 / 3) ** 0.5, 5 / 3 * 2**0.5, 2**0.5], rel=0.03)
+    for weight in (cell.weight_ih, cell.weight_hh):
+        spreads = [gate.std().item() * 400**0.5 for gate in weight.chunk(4)]
+        assert spreads == pytest.approx([(4 / 3) ** 0.5, (4 / 3) ** 0.5, 5 / 3 * 2**0.5, 2**0.5], rel=0.03)
     assert cell.bias_ih.abs().max() == cell.bias_hh.abs().max() == 0
     assert all(0.09 < parameter.abs().max() <= 0.1 for parameter in theirs.parameters())
 
@@ -102,11 +95,10 @@ def test_noise_is_what_is_passed_and_is_drawn_in_training_alone():
 def test_inputs_that_a_network_was_not_built_for_are_refused():
     check_sequences(torch.ones(2, 5, 4), None, Noisy())
     for shape, length in (((2, 5, 4), 6), ((2, 5, 3), 5), ((2, 0, 4), None), ((5, 4), None)):
-        with pytest.raises(UsageError, match=r"this network was built for sequences of"):
+        with pytest.raises(UsageError):
             check_sequences(torch.ones(shape), length, Noisy())
     with torch.autocast("cpu"):
         check_floats(torch.ones(2).bfloat16(), Noisy(), "x")
-    with pytest.raises(UsageError, match=r"use .to\(torch.float32\)"):
-        check_floats(torch.ones(2).double(), Noisy(), "x")
-    with pytest.raises(UsageError, match="at least 0 and below 1, got 1"):
-        check_dropout(1)
+    for check, given in ((check_dropout, (1,)), (check_floats, (torch.ones(2).double(), Noisy(), "x"))):
+        with pytest.raises(UsageError):
+            check(*given)

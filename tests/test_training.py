@@ -173,9 +173,6 @@ def test_runs_that_differ_in_more_than_their_seed_are_trained_alone(other):
     assert [weights(run).tolist() for run in stacked] == [weights(run).tolist() for run in alone]
 
 
-# ------------------------------------------------------------------------------------------------ resuming
-
-
 @pytest.mark.parametrize("stacked", [False, True])
 @pytest.mark.parametrize("how", HOW)
 def test_a_training_that_was_stopped_goes_on_as_if_it_was_not(how, stacked, tmp_path):
@@ -189,7 +186,7 @@ def test_a_training_that_was_stopped_goes_on_as_if_it_was_not(how, stacked, tmp_
         return {"last": checks[-1]["mse"], "epochs": sum(check["epoch"] for check in checks)}
 
     def runs():
-        change = {"checks": (5, 2, np.int64(3), 2), "report": report}
+        change = {"checks": (6, 5, 2, np.int64(3), 2), "report": report}
         return [replace(run, **change, evaluate=partial(watch, run)) for run in map(HOW[how], (1, 2))]
 
     whole = train(runs(), stacked=stacked)
@@ -270,30 +267,22 @@ def test_a_run_whose_last_checkpoint_cannot_be_written_gives_its_results(tmp_pat
     assert train([toy(1)], checkpoints=tmp_path)[0].metrics == train([toy(1)])[0].metrics
 
 
-@pytest.mark.parametrize(
-    "change", [{"lr": 1e-9}, {"epochs": 7}, {"optimizer": momentum}, {"clip": 1.0}, {"hidden": 4}]
-)
-def test_no_training_goes_on_under_other_settings(change, tmp_path):
+def test_no_training_goes_on_under_other_settings_or_from_what_is_no_checkpoint(tmp_path):
     train([toy(1)], checkpoints=tmp_path, stop=lambda update: update == 4)
-    with pytest.raises(CorruptFileError, match=r"toy-1\.pt is of a run with another .*delete it"):
-        train([toy(1, **change)], checkpoints=tmp_path)
-
-
-@pytest.mark.parametrize(("state", "said"), [([1, 2], "damaged"), ({"plan": {}}, "not of toy 1")])
-def test_a_checkpoint_that_is_none_is_named(state, said, tmp_path):
-    torch.save(state, tmp_path / "toy-1.pt")
-    with pytest.raises(CorruptFileError, match=rf"toy-1\.pt is {said}; delete it"):
-        train([toy(1)], checkpoints=tmp_path)
+    for change in ({"lr": 1e-9}, {"epochs": 7}, {"optimizer": momentum}, {"clip": 1.0}, {"hidden": 4}):
+        with pytest.raises(CorruptFileError, match=r"toy-1\.pt is of a run with another .*delete it"):
+            train([toy(1, **change)], checkpoints=tmp_path)
+    for state, said in (([1, 2], "damaged"), ({"plan": {}}, "not of toy 1")):
+        torch.save(state, tmp_path / "toy-1.pt")
+        with pytest.raises(CorruptFileError, match=rf"toy-1\.pt is {said}; delete it"):
+            train([toy(1)], checkpoints=tmp_path)
 
 
 def test_a_network_is_trained_once_or_resumed(tmp_path):
     run = toy(1)
     train([run], checkpoints=tmp_path, stop=lambda update: update == 5)
     assert weights(train([run], checkpoints=tmp_path)[0]).equal(weights(train([toy(1)])[0]))
-    for runs, said in (
-        ([run], "been trained before"),
-        ([run, replace(run, key="other")], "the same network"),
-    ):
+    for runs, said in (([run], "trained before"), ([run, replace(run, key="other")], "the same network")):
         with pytest.raises(UsageError, match=said):
             train(runs)
 
@@ -336,9 +325,6 @@ def test_ctrl_c_ends_the_update_and_keeps_it_and_a_second_one_interrupts_at_once
     assert weights(resumed).equal(weights(train([toy(1)])[0]))
 
 
-# ------------------------------------------------------------------- devices, with PyTorch's "meta" for a GPU
-
-
 @pytest.mark.parametrize(("device", "compacted"), [("cpu", 1), ("meta", 0)])
 def test_a_batch_is_compacted_on_a_cpu_only(device, compacted):
     seen = []
@@ -350,13 +336,10 @@ def test_a_batch_is_compacted_on_a_cpu_only(device, compacted):
 
 
 def test_what_runs_on_the_cpu_only_is_trained_there_and_alone_whatever_is_asked(monkeypatch):
-    monkeypatch.setattr(training, "pick_device", torch.device)
+    monkeypatch.setattr(training, "pick_device", torch.device)  # "meta" for a GPU
     assert toy(1, cpu_only=True).stack_key() != toy(2, cpu_only=True).stack_key()
     (timed,) = train([toy(1, cpu_only=True, epochs=0)], device="meta", stacked=True)  # which only measures
     assert (timed.device, timed.updates, timed.metrics) == (CPU, 0, toy(1).evaluate(toy(1).model))
-
-
-# ------------------------------------------------------------------------- epochs that are drawn ahead
 
 
 @pytest.fixture
@@ -409,9 +392,6 @@ def test_a_stack_that_fails_while_the_next_epoch_is_drawn_is_free_at_once(stacke
         assert [stack() for stack in drawers] == [None]
     finally:
         go_on.set()
-
-
-# ------------------------------------------------------------------------------------------- wrong input
 
 
 @pytest.mark.parametrize(

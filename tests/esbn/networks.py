@@ -47,6 +47,17 @@ def busy(model, length=9, seed=0, **options):
     return made
 
 
+class Stub(torch.nn.Module):
+    """A function in the place of a network."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function, self.parameter = function, torch.nn.Parameter(torch.zeros(()))
+
+    def forward(self, *given):
+        return self.function(*given)
+
+
 def batch(length=9, size=3, images=5):
     """A pool of pictures, and problems of them."""
     rng = torch.Generator().manual_seed(0)
@@ -55,7 +66,10 @@ def batch(length=9, size=3, images=5):
 
 
 def stacked_gradients(networks, loss, *given):
-    """By name, the gradients of `loss(network's output)` of stacked networks, [R, ...]; then each network's own."""
+    """By name, the gradients of `loss(network's output)` of stacked networks, [R, ...]; then each network's own.
+
+    Those are checked against the slope of the loss along a random direction, which no detached part escapes.
+    """
 
     def one(*state):
         return loss(functional_call(networks[0], state, given))
@@ -63,6 +77,15 @@ def stacked_gradients(networks, loss, *given):
     stacked = vmap(grad(one))(*stack_module_state(networks))
     for network in networks:
         loss(network(*given)).backward()
+        learned = [p for p in network.parameters() if p.grad is not None]
+        way, ends = [torch.randn_like(p) for p in learned], []
+        with torch.no_grad():
+            for step in (-1e-8, 2e-8, -1e-8):
+                for p, each in zip(learned, way, strict=True):
+                    p += step * each
+                ends.append(loss(network(*given)))
+        slope = sum((p.grad * each).sum() for p, each in zip(learned, way, strict=True))
+        torch.testing.assert_close((ends[1] - ends[0]) / 2e-8, slope, rtol=1e-3, atol=1e-6)
     own = [{name: p.grad for name, p in network.named_parameters()} for network in networks]
     return stacked, own
 

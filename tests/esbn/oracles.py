@@ -251,18 +251,8 @@ def predinet(p, z):
     return fc(p, "y_out", relu(fc(p, "out_hidden", np.array(reports))))
 
 
-CORES = {
-    "esbn": esbn,
-    "esbn_no_confidence": esbn,
-    "esbn_default_memory": esbn,
-    "lstm": lstm,
-    "ntm": ntm,
-    "mnm": mnm,
-    "rn": rn,
-    "trn": trn,
-    "transformer": transformer,
-    "predinet": predinet,
-}
+CORES = {core.__name__: core for core in (esbn, lstm, ntm, mnm, rn, trn, transformer, predinet)}
+CORES |= {"esbn_no_confidence": esbn, "esbn_default_memory": esbn}
 
 
 def forward(p, model, encoder, windows, pool, where, **options):

@@ -17,7 +17,6 @@ from mini_lib.esbn.esbn import ESBN
 from mini_lib.esbn.network import ENCODERS, ConvEncoder, Network, TemporalContextNorm
 from mini_lib.esbn.relational_baselines import TemporalRelationNet, Transformer
 from mini_lib.esbn.runs import MODELS
-from mini_lib.layers import LSTMCell
 
 # Parameters with convolutions and normalization that get a gradient, by T, counted by hand from A.3.
 COUNTS = {
@@ -64,14 +63,14 @@ def test_other_parts_change_the_count():
 
 
 def with_loss(made):
-    """The network, called for its logits and its own extra loss."""
     made.forward = made.forward_with_loss
     return made
 
 
 def total(output):
     logits, extra = output
-    return F.cross_entropy(logits.float(), torch.arange(len(logits)) % logits.shape[1]) + extra
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return F.cross_entropy(logits, torch.arange(len(logits)) % logits.shape[1]) + extra
 
 
 @every_length
@@ -98,37 +97,10 @@ def test_a_pool_with_ids_is_the_same_as_images(model):
         torch.testing.assert_close(made(pool, ids[row : row + 1]), together[row : row + 1])
 
 
-# ------------------------------------------------------------------------------------------------ first weights
-
-
-def test_lstm_rows_start_in_three_blocks():
-    torch.manual_seed(0)
-    cell = LSTMCell(257, 512)
-    for weight, fan_in in ((cell.weight_ih, 257), (cell.weight_hh, 512)):
-        gates, cell_rows, output = weight.split([1024, 512, 512])
-        for rows, gain in ((gates, 1), (cell_rows, 5 / 3), (output, 1)):
-            expected = gain * math.sqrt(2 / (fan_in + len(rows)))
-            assert rows.std().item() == pytest.approx(expected, rel=0.02)
-    assert not cell.bias_ih.any()
-    assert not cell.bias_hh.any()
-
-
-def spread(rule, outputs, inputs):
-    """Standard deviation of initial weights."""
-    xavier = math.sqrt(2 / (inputs + outputs))
-    return {"kaiming": math.sqrt(2 / inputs), "xavier": xavier, "xavier_tanh": 5 / 3 * xavier}[rule]
-
-
-# Layers, by the last part of their name, that start by Kaiming's rule, or Xavier's with the gain of tanh.
-KAIMING = dict.fromkeys((name for name in MODELS if name.startswith("esbn")), "key") | {
-    "ntm": "strength sharpen",
-    "rn": "pair_hidden pair_out hidden",
-    "trn": "hidden out",
-    "transformer": "expand contract hidden",
-    "predinet": "hidden",
-    "lstm": "",
-}
-TANH = {"ntm": "key add"}
+# Layers, by the last part of their name, that start by Kaiming's rule; two of the NTM by Xavier's with tanh's gain.
+KAIMING = dict.fromkeys((name for name in MODELS if name.startswith("esbn")), "key")
+KAIMING |= {"ntm": "strength sharpen", "rn": "pair_hidden pair_out hidden", "trn": "hidden out"}
+KAIMING |= {"transformer": "expand contract hidden", "predinet": "hidden", "lstm": ""}
 
 
 def starts_as(rule, weight, bias):
@@ -143,9 +115,8 @@ def starts_as(rule, weight, bias):
 @pytest.mark.parametrize("model", KAIMING)
 def test_layers_start_with_their_spread_and_zero_biases(model):
     core = network(model, full=True).core
-    rules = dict.fromkeys(KAIMING[model].split(), "kaiming") | dict.fromkeys(
-        TANH.get(model, "").split(), "tanh"
-    )
+    rules = dict.fromkeys(KAIMING[model].split(), "kaiming")
+    rules |= {"key": "tanh", "add": "tanh"} if model == "ntm" else {}
     for name, layer in core.named_modules():
         if isinstance(layer, torch.nn.Linear):
             rule = rules.get(name.rpartition(".")[2], "xavier")
@@ -175,9 +146,6 @@ def test_ablations_start_with_exactly_zero_logits(model):
     assert network(model, full=True)(pool.float(), ids).any() == (model == "esbn")
 
 
-# ------------------------------------------------------------------------------------------------ normalization
-
-
 @every_length
 def test_context_norm_equals_its_definition(length):
     norm = TemporalContextNorm(7, WINDOWS[length]).double()
@@ -194,9 +162,6 @@ def test_context_norm_equals_its_definition(length):
         wanted = norm.double()(z.to(dtype).double())
         found = norm.to(dtype)(z.to(dtype)).double()
         torch.testing.assert_close(found, wanted, rtol=0.02, atol=0.02)
-
-
-# ------------------------------------------------------------------------------------------------ the ESBN
 
 
 @pytest.mark.parametrize("model", [name for name in MODELS if name.startswith("esbn")] + ["lstm"])
@@ -257,9 +222,6 @@ def test_trace_is_what_the_network_does(model):
     assert trace.confidences.any() == core.confidence
 
 
-# ------------------------------------------------------------------------------------------------ precision, input
-
-
 KINDS = [(model, "conv") for model in MODELS] + [("lstm", kind) for kind in ENCODERS if kind != "conv"]
 POOL, IDS = torch.rand(5, 32, 32), torch.randint(5, (8, 9))
 
@@ -287,8 +249,7 @@ def test_images_have_any_size_and_colors(kind, image):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: network("lstm")(255 * POOL, IDS),
-        lambda: network("lstm")(POOL, torch.tensor([[0, 5]])),
+        *(lambda given=given: network("lstm")(*given) for given in ((255 * POOL, IDS), (POOL, IDS + 5))),
         lambda: ESBN(default_memory=True),
         lambda: ESBN(4)(torch.ones(2, 3, 4), torch.tensor([0, 3])),
         lambda: TemporalContextNorm(4, (8, 1)),

@@ -42,6 +42,7 @@ def test_cells_of_equal_settings_share_a_file_and_ids_are_unique():
     for cell in CELLS:
         assert files.setdefault(cell.hash, cell.file) == cell.file
     assert {cell.file for cell in by_table("esbn.table17") if "(conv)" in cell.row} == {"esbn.table11"}
+    assert {cell.settings.get("train_size") for cell in by_table("esbn.table13")} == {100_000}
 
 
 def test_the_command_builds_a_cells_run_from_its_dict():
