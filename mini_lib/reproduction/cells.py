@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from mini_lib.errors import UsageError, check_names, unknown_name_error
+from mini_lib.errors import CorruptFileError, UsageError, check_names, unknown_name_error
 from mini_lib.hashing import settings_hash
 from mini_lib.reproduction.tables import load_json
 
@@ -89,7 +89,9 @@ class CellTable(list[Cell]):
 def cells_of(paper: str) -> tuple[Cell, ...]:
     """All entries of a paper or a study, as its module declares them; PyTorch is not loaded for it."""
     check_names("paper", [paper], [*PAPERS, *STUDIES])
-    stored = load_json(ENTRIES, dict)[paper]
+    stored = load_json(ENTRIES, dict).get(paper)
+    if stored is None:
+        raise CorruptFileError(f"entries.json has no {paper}; run `python tools/entries.py`")
     return tuple(
         Cell(table, row, column, stored["settings"][number], runs, file, metric, variant)
         for number, table, row, column, variant, metric, runs, file in stored["entries"]

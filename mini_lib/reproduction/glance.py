@@ -54,7 +54,8 @@ class Layout(NamedTuple):
     groups: Sequence[Group]  #: the table.
     columns: Mapping[str, str]  #: of the fold: what a claim was judged on.
     chapters: Mapping[str, str]  #: the notebook about a table or figure, by the beginning of its name.
-    networks: Mapping[str, str]  #: the tables of the map with a network that their rows do not name.
+    agree: bool  #: whether numbers only agree, as what was trained may not be what the authors did.
+    map: Mapping[str, str]  #: what each table of the map is about; none where there is no map.
     told: Mapping[str, str | dict]  #: what the words of the page rest on, by the ids of entries and claims.
 
 
@@ -64,7 +65,8 @@ def layout(paper: str) -> Layout:
     groups = [
         Group(**group | {"lines": [Item(**line) for line in group["lines"]]}) for group in read["group"]
     ]
-    return Layout(groups, read["columns"], read["chapters"], read.get("networks", {}), read.get("told", {}))
+    more = (read.get("agree", False), read.get("map", {}), read.get("told", {}))
+    return Layout(groups, read["columns"], read["chapters"], *more)
 
 
 class Line(NamedTuple):

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction import glance, ledger
-from mini_lib.reproduction.cells import PAPERS, cells_of, paper_module, size_and_name
+from mini_lib.reproduction.cells import PAPERS, cells_of, size_and_name
 from mini_lib.reproduction.claims import Claim, Judgement, judge, level_mean
 from mini_lib.reproduction.comparison import Comparison, compare, counted
 from mini_lib.reproduction.glance import FEW
@@ -70,7 +71,7 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     judged = {(each.claim.id, each.scale): each for each in judgements}
     numbers = once(each for each in compared if each.is_printed)
     page = glance.layout(paper)
-    words = glance.AGREES if paper == "functions" else dict(zip(WORDS, WORDS, strict=True)) | {NOT_RUN: FEW}
+    words = glance.AGREES if page.agree else dict(zip(WORDS, WORDS, strict=True)) | {NOT_RUN: FEW}
     claims = [_claim(*each, page.chapters) for each in groupby(judgements, lambda each: each.claim)]
     told = sorted((each for each in claims if each["said"]), key=lambda each: each["place"][0] == OURS)
     verdicts = {at[each.entry].verdict for group in page.groups for each in group.lines if each.entry}
@@ -81,8 +82,9 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
         "meanings": [(words[word], said) for word, said in glance.MEANINGS.items() if word in verdicts],
         "at": at,
         "numbers": numbers,
-        "grids": _grids(numbers, page.networks) if page.networks else [],
-        "marks": Counter(map(mark, numbers)) if page.networks else {},
+        "reports_numbers": bool(numbers),
+        "grids": _grids(numbers, page.map) if page.map else [],
+        "marks": Counter(map(mark, numbers)) if page.map else {},
         "columns": page.columns,
         "claims": [(place, list(own)) for place, own in groupby(told, lambda each: each["place"])],
         "unjudged": len(claims) - len(told),
@@ -90,20 +92,20 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     }
 
 
-def _grids(numbers: list[Comparison], networks: Mapping[str, str]) -> list[list[dict]]:
+def _grids(numbers: list[Comparison], about: Mapping[str, str]) -> list[list[dict]]:
     """The tables of a paper, those with the same rows side by side."""
     tables = [
-        _table(table, [each for each in numbers if each.cell.table == table], networks.get(table))
+        _table(table, [each for each in numbers if each.cell.table == table], about[table])
         for table in sorted({each.cell.table for each in numbers}, key=table_order)
     ]
     return [list(group) for _, group in groupby(tables, lambda table: table["rows"])]
 
 
-def _table(table: str, own: list[Comparison], network: str | None) -> dict:
-    """A table, its numbers in rows and columns; it is about a `network` or about its task."""
+def _table(table: str, own: list[Comparison], about: str) -> dict:
+    """A table, its numbers in rows and columns."""
     return {
         "name": table_name(table),
-        "about": network or paper_module("esbn").TASKS[own[0].cell.settings["task"]].title,
+        "about": about,
         "rows": list(dict.fromkeys(each.cell.row for each in own)),
         "columns": list(dict.fromkeys(each.cell.column for each in own)),
         "at": {(each.cell.row, each.cell.column): each for each in own},
@@ -155,5 +157,7 @@ def _claim(claim: Claim, judgements: Iterable[Judgement], chapters: Mapping[str,
             column = "task" if ledger.kind_of(claim.paper, name) == "task" else "addition"
         if each.verdict != NOT_RUN:
             said[column] = (each.verdict, *glance.claimed(each))
-    notebook = next(found for start, found in chapters.items() if table.startswith(start))
+    notebook = next((found for start, found in chapters.items() if table.startswith(start)), None)
+    if notebook is None:
+        raise CorruptFileError(f"[chapters] in templates/{claim.paper}.toml has no notebook about {table}")
     return {"claim": claim, "place": (place, notebook), "source": source, "said": said}
