@@ -47,9 +47,6 @@ def test_the_straight_line_is_least_squares(noisy):
     np.testing.assert_allclose(answer, model.predict(x[OBSERVED:]).T, atol=1e-9)
 
 
-# --------------------------------------------------------------------------------------------- autoregression
-
-
 @pytest.mark.parametrize(("order", "ridge"), [(2, 0.1), (6, 1.0)])
 def test_autoregression_against_a_loop(noisy, order, ridge):
     answer = baselines.autoregression(noisy, STEPS, order, ridge)

@@ -16,8 +16,6 @@ from mini_lib.seeding import torch_rng
 
 causal_case = pytest.mark.parametrize(("name", "form"), [case for case in CASES if case[1] != "no mask"])
 
-# -------------------------------------------------------------------------------------------- the function itself
-
 
 def oracle(network, y, form):
     weights = {name: value.numpy() for name, value in network.state_dict().items()}
@@ -42,16 +40,6 @@ def test_equals_the_numpy_forward_pass(name, form):
     assert np.ptp(answers.numpy()) > 1e-3  # it matters what was observed
 
 
-@pytest.mark.parametrize("kind", ["one_d", "relational"])
-def test_tokens_are_those_of_the_paper(kind):
-    network, y = make(kind), observations(1, 5)
-    inputs, tokens = network.tokens(5)
-    values = [*network.values(y, inputs)[0].tolist(), *[0.0] * (len(tokens.query) - len(inputs.query))]
-    ours = zip(map(tuple, tokens.places.tolist()), values, tokens.query.tolist(), strict=True)
-    expected = {"one_d": oracles.one_d_tokens, "relational": oracles.relational_tokens}[kind](y[0].tolist())
-    assert sorted(ours) == sorted(map(tuple, expected))
-
-
 def test_parameters_are_as_many_as_derived():
     dim, hidden = 256, 1024
     attention, norms = dim * 3 * dim + 3 * dim + dim * dim + dim, 2 * 2 * dim
@@ -64,9 +52,6 @@ def test_parameters_are_as_many_as_derived():
         **{"one_d": one_d, "one_d_window": one_d + 2, "one_d_level_hidden": one_d},
         **{"relational": relational, "relational_window": relational + 2},
     }
-
-
-# -------------------------------------------------------------------------------- level, order, later observations
 
 
 @every_case
@@ -97,9 +82,6 @@ def test_prefixes_are_the_answers_of_one_prefix_at_a_time(name, form):
     network, y = make(name, form), observations(2, 6)
     one_by_one = torch.cat([network(y[:, :seen]) for seen in range(2, 7)], dim=1)
     torch.testing.assert_close(network(y, prefixes=True), one_by_one, rtol=0, atol=1e-10)
-
-
-# -------------------------------------------------------------------------------------------------------- learning
 
 
 @every_case

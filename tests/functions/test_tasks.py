@@ -30,9 +30,6 @@ def uniform_on(values, low, high):
     assert values.std() == pytest.approx(width / math.sqrt(12), abs=1.5 * error)
 
 
-# ------------------------------------------------------------------------------------------------- the classes
-
-
 def test_lines_go_through_zero_with_slopes_of_up_to_a_tenth():
     """The first point is at x = 1."""
     slopes = truths("lin") / X
@@ -92,9 +89,6 @@ def test_each_class_has_probability_a_third_and_keeps_its_name():
     frequencies(sines)
 
 
-# --------------------------------------------------------------------------------------------- noise, streams
-
-
 @pytest.mark.parametrize("kind", [None, *KINDS])
 def test_noise_is_uniform_with_standard_deviation_a_tenth_at_every_point(kind):
     curves = draw(kind)
@@ -122,9 +116,6 @@ def test_streams_are_fresh_and_reproducible_and_leave_the_global_one_alone():
     assert torch.get_rng_state().equal(before)
 
 
-# ------------------------------------------------------------------------------------------- evaluation curves
-
-
 def test_evaluation_curves_are_split_evenly():
     """And are of their classes, with noise."""
     curves = evaluation_curves(2500, 30)
@@ -134,9 +125,6 @@ def test_evaluation_curves_are_split_evenly():
     np.testing.assert_allclose(f[834:1667].var(axis=0), 1, atol=0.2)
     frequencies(f[1667:])
     assert (curves.y - curves.truth).std().item() == pytest.approx(0.1, abs=1e-3)
-
-
-# --------------------------------------------------------------------------------------------------- own curve
 
 
 @pytest.mark.parametrize("make", [list, tuple, np.array, lambda y: torch.tensor(y, dtype=torch.float64)])
