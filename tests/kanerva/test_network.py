@@ -14,8 +14,8 @@ from kanerva.cases import randn, same
 from kanerva.whole import EVEN, FORMS, build, make, noise_of, pictures
 from mini_lib.errors import UsageError
 from mini_lib.kanerva import memory as functions
-from mini_lib.kanerva.assignment import GIVEN, Choice, draw_all, straight_through
-from mini_lib.kanerva.objective import KL_TERMS, WEIGHTS, Loss, fade, temperature, usage_kl
+from mini_lib.kanerva.assignment import GIVEN, Choice, draw_all
+from mini_lib.kanerva.objective import KL_TERMS, WEIGHTS, Loss, usage_kl
 from mini_lib.seeding import seeded, torch_rng
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
@@ -101,8 +101,6 @@ def test_writing_in_two_parts_is_writing_at_once(form, monkeypatch):
     assert all(psi.equal(network.log_psi.exp()) for psi in told)
 
 
-# ------------------------------------------------------------------------------------------------- the loss
-
 COUNTED = {  # what each experiment adds to the reconstruction
     "mean addresses": {"memory", "address_read", "assignment", "assignment_read", "history", "history_read"},
     "full": {"memory", "address", "address_read", "assignment", "assignment_read", "history", "history_read"},
@@ -140,14 +138,6 @@ def test_loss_equals_numpy(experiment, ours, kl_weight, balance):
     np.testing.assert_allclose([each.item() for each in found], (expected, score), rtol=1e-8)
 
 
-def test_balance_fades_to_nothing_and_the_temperature_to_a_half():
-    update = torch.tensor([0, 1, 4, 5, 100])
-    torch.testing.assert_close(fade(update, 5), torch.tensor([1.0, 0.8, 0.2, 0.0, 0.0]))
-    assert fade(update, 0).equal(torch.ones(5))
-    torch.testing.assert_close(temperature(update, 10), torch.tensor([1.0, 0.9, 0.6, 0.5, 0.5]))
-    torch.testing.assert_close(temperature(update, 10, last=0.8)[-1], torch.tensor(0.8))
-
-
 def test_bytes_are_made_numbers_and_green_is_hidden_on_the_device():
     network = make("default", channels=3)
     images, _ = pictures(channels=3)
@@ -158,9 +148,6 @@ def test_bytes_are_made_numbers_and_green_is_hidden_on_the_device():
     noise = {name: each.float() for name, each in noise.items()}
     found = Loss(hide_green=True)(network.float(), {"images": images.byte(), "noise": noise})
     torch.testing.assert_close([each.double() for each in found], list(wanted), rtol=1e-4, atol=1e-4)
-
-
-# ------------------------------------------------------------------------------------------------- noise
 
 
 def test_noise_has_its_distributions_and_depends_on_the_generator_alone():
@@ -218,29 +205,11 @@ def test_given_machines_have_their_items_and_have_to_be_given():
     torch.testing.assert_close(written.gamma, (1600 * shares + 1 - shares) / 1601, **TIGHT)
 
 
-# ------------------------------------------------------------------------------------------------- the choice
-
-
-def choice():
-    with seeded(0, "choice"):
-        return Choice(5, 3, 4).double()
-
-
-def test_straight_through_is_one_hot_with_the_gradient_of_soft_weights():
-    logits = randn(4, 3).requires_grad_()
-    soft, pull = torch.softmax(logits, -1), randn(4, 3, seed=1)
-    hard = straight_through(soft)
-    assert hard.equal(torch.nn.functional.one_hot(soft.argmax(-1), 3).double())
-    ours, theirs = (
-        torch.autograd.grad((each * pull).sum(), logits, retain_graph=True) for each in (hard, soft)
-    )
-    torch.testing.assert_close(ours, theirs)
-
-
 @pytest.mark.parametrize("shape", [(2,), (2, 5)], ids=["writing", "reading"])
 @pytest.mark.parametrize("tau", [0.5, torch.tensor(2.0).double(), torch.tensor([2.0, 0.5]).double()])
 def test_gradients_of_a_choice_are_those_at_its_temperature(shape, tau):
-    network = choice()
+    with seeded(0, "choice"):
+        network = Choice(5, 3, 4).double()
     features, h, noise, pull = (randn(*shape, n, seed=n) for n in (3, 4, 3, 3))
     features.requires_grad_()
     logits = network.logits(torch.cat([features, h], dim=-1)) + noise
@@ -276,9 +245,6 @@ def test_balance_reaches_a_machine_that_is_never_chosen_whatever_the_temperature
     assert slope.isfinite().all()
     if far == 20.0:  # where the other machine's probability is a number above 0
         assert slope[0] > 0 > slope[1]
-
-
-# ------------------------------------------------------------------------------------------------- gradients
 
 
 def loss_for(form, **options):
@@ -368,9 +334,6 @@ def test_stacked_networks_equal_each_alone(form):
         torch.testing.assert_close(scores[i], score, **TIGHT)
         for name, parameter in network.named_parameters():
             torch.testing.assert_close(found[name][i], parameter.grad, rtol=1e-7, atol=1e-9)
-
-
-# ------------------------------------------------------------------------------------------------- precision
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

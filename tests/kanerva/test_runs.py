@@ -8,7 +8,7 @@ from mini_lib.hashing import run_key
 from mini_lib.kanerva import runs
 from mini_lib.kanerva.digits import SIZES
 from mini_lib.kanerva.evaluation import evaluate
-from mini_lib.kanerva.objective import KL_TERMS
+from mini_lib.kanerva.objective import KL_TERMS, temperature
 from mini_lib.kanerva.runs import PAPERS, Settings, build, draw, paper_settings, tutorial_settings
 from mini_lib.kanerva.tasks import evaluation, sample
 from mini_lib.seeding import seeded, torch_rng
@@ -70,6 +70,7 @@ def test_a_temperature_falls_over_the_first_half_of_all_updates():
     s = small("mixture", epochs=4)
     tau = torch.cat([draw(s, 1, epoch)["tau"] for epoch in range(4)])
     assert tau.tolist() == pytest.approx([max(1 - 0.5 * u / 20, 0.5) for u in range(40) for _ in range(2)])
+    assert temperature(torch.tensor([50]), 10, last=0.8).item() == pytest.approx(0.8)
 
 
 def test_balance_fades_by_update_or_stays():
