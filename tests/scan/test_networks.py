@@ -12,17 +12,7 @@ from mini_lib.scan import attention_fast
 from mini_lib.scan.cnn import loss
 from mini_lib.scan.runs import MODELS
 from mini_lib.scan.tasks import MAX_WORDS, encode
-from scan.networks import (
-    COMMANDS,
-    KINDS,
-    NETWORKS,
-    ORACLES,
-    OTHERS,
-    make,
-    noise_for,
-    rows_of,
-    weights,
-)
+from scan.networks import COMMANDS, KINDS, NETWORKS, ORACLES, OTHERS, make, noise_for, rows_of, weights
 
 EXAMPLES = encode(COMMANDS)
 every_network = pytest.mark.parametrize("name", NETWORKS)
