@@ -208,7 +208,7 @@ def slow_image(made, R, omega, items, noise, machines):
     path = [np.round(1 / (1 + np.exp(-whole.decode(p, z))))]
     for step in range(12):
         asked = whole.encode(p, path[-1])
-        eta, gamma, _ = whole.assign(p, asked, h, noise["settle"][step])
+        eta, gamma, *_ = whole.assign(p, asked, h, noise["settle"][step])
         z = sum(g * r @ oracles.least_squares(r, asked) for g, r in zip(gamma, R, strict=True))
         path.append(np.round(1 / (1 + np.exp(-whole.decode(p, z)))))
     return path, z, eta, gamma

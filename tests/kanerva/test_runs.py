@@ -146,21 +146,7 @@ def test_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     assert [check["epoch"] for check in whole.checks] == [2, 4]
 
 
-MACHINES = {"digits": 3, "binding": 2, "sprites": 4, "mixture": 3}
-BALANCED = {"balance": 15.0, "balance_until": 2000, "checks": tuple(range(100, 1000, 100))}
-KINDS = {name: (name, {}) for name in MACHINES} | {  # and additions of ours: what is changed, and how
-    "binding_balanced": ("binding", BALANCED),
-    "sprites_even": ("sprites", {"options": {"assignment": "even"}}),
-}
 SMALL = [f"small_{seed}" for seed in range(1, 6)]
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_trained_networks_are_the_first_seed_of_the_small_scale(name):
-    network, (plain, changes) = trained(f"kanerva_{name}"), KINDS[name]
-    assert network.about["settings"] == tutorial_settings(plain, MACHINES[plain], **changes).to_dict()
-    assert network.about["seed"] == 1
-    assert not network.training
 
 
 @pytest.mark.slow
