@@ -81,12 +81,10 @@ def test_machines_alone_are_those_of_a_loop(machines):
     pictures = 4 * drawn(3, 5, machines, 1, 2, 2) - 2
     pictures[:, :, 0] *= 3
     gamma, images = gammas(3, 5, machines, seed=1), (drawn(3, 5, 1, 2, 2, seed=2) > 0.5).double()
-    assert analysis.single_machine(pictures, gamma, images) == pytest.approx(
-        slow_alone(pictures, gamma, images)
-    )
-    assert math.isnan(
-        analysis.single_machine(pictures[:, :, :1], gamma[..., :1], images)["idle_variance"]
-    )  # never idle
+    expected = slow_alone(pictures, gamma, images)
+    assert analysis.single_machine(pictures, gamma, images) == pytest.approx(expected)
+    never_idle = analysis.single_machine(pictures[:, :, :1], gamma[..., :1], images)
+    assert math.isnan(never_idle["idle_variance"])
 
 
 def test_separation_is_that_of_a_loop_over_another_packages_cosines():

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from other_device import OTHER, OtherDevice
-from torch.func import functional_call, grad, stack_module_state, vmap
 
 from kanerva import whole
 from kanerva.cases import randn, same
@@ -17,6 +16,7 @@ from mini_lib.kanerva import memory as functions
 from mini_lib.kanerva.assignment import GIVEN, Choice, draw_all
 from mini_lib.kanerva.objective import KL_TERMS, WEIGHTS, Loss, usage_kl
 from mini_lib.seeding import seeded, torch_rng
+from mini_lib.training import TrainingRun, TrainingStack
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
 every_form = pytest.mark.parametrize("form", FORMS)
@@ -93,8 +93,7 @@ def test_writing_in_two_parts_is_writing_at_once(form, monkeypatch):
     memory = network.write(codes[:, :2], first).memory
     after, at_once = network.write(codes[:, 2:], second, memory), network.write(codes, noise)
     assert after.memory.items == at_once.memory.items == 5
-    for ours, theirs in zip(after.memory.state, at_once.memory.state, strict=True):
-        torch.testing.assert_close(ours, theirs, **TIGHT)
+    torch.testing.assert_close(after.memory.state, at_once.memory.state, **TIGHT)
     torch.testing.assert_close(after.memory.omega, at_once.memory.omega, **TIGHT)
     torch.testing.assert_close(after.kl["memory"], at_once.kl["memory"], **TIGHT)
     assert len(told) == 10
@@ -276,64 +275,52 @@ def test_stop_grad_r_leaves_the_assignment_as_it_is(form):
     assert not any(each.any() for name, each in stopped.kl.items() if name.startswith("assignment"))
 
 
-class StandIn(torch.nn.Module):
-    """A network with other parameters, whose forward is its trace."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.network, self.parts = network, ()
-
-    def forward(self, *args, **options):
-        return self.network.trace(*args, **options)
-
-    def with_parts(self, *parts):
-        self.parts = tuple({f"network.{name}": each for name, each in part.items()} for part in parts)
-        return self
-
-    def trace(self, *args, **options):
-        return functional_call(self, self.parts, args, options)
-
-
 @pytest.mark.parametrize("form", ["default", "full", "unit prior"])
 def test_the_gradient_is_the_slope(form):
     network, options = make(form), {"ae_weight": 0.5, "balance": 2.0}
     found = gradients(network, form, **options)
-    batch, stand_in, generator = batch_of(network), StandIn(network), torch_rng(0, "direction")
+    batch, generator = batch_of(network), torch_rng(0, "direction")
     way = {k: torch.randn(v.shape, generator=generator).double() for k, v in network.named_parameters()}
 
     @torch.no_grad()
     def at(step):
-        moved = {k: v + step * way[k] for k, v in network.named_parameters()}
-        return loss_for(form, **options)(stand_in.with_parts(moved), batch)[0]
+        for k, v in network.named_parameters():
+            v += step * way[k]
+        return loss_for(form, **options)(network, batch)[0]
 
-    slope = (at(1e-6) - at(-1e-6)) / 2e-6
+    slope = (at(1e-6) - at(-2e-6)) / 2e-6
     torch.testing.assert_close(slope, sum((way[k] * found[k]).sum() for k in way), rtol=1e-6, atol=1e-6)
+
+
+def stack_of(form, *seeds):
+    """A step of these networks by the harness, each with data, noise and factors of its own."""
+    runs, sizes = [], {"examples": 2, "batch_size": 2, "epochs": 1, "lr": 0.1}
+    for seed in seeds:
+        network = make(form, seed)
+        factors = {
+            "kl_weight": torch.full((2,), 0.2 * (seed + 1)),
+            "balance": torch.tensor([0.5, 0.2]) * seed,
+        }
+        batch = batch_of(network, seed, **factors)
+        data = {"epoch": lambda _, own=batch: {k: v for k, v in own.items() if k != "noise"}}
+        data["noise"] = lambda *_, own=batch: own["noise"]
+        loss, named = (
+            loss_for(form, ae_weight=0.3, balance=2.0),
+            {"key": f"{seed}", "name": form, "stack": ()},
+        )
+        runs.append(TrainingRun(model=network, loss=loss, evaluate=dict, **named, **data, **sizes))
+    stack = TrainingStack(runs, torch.device("cpu"), stacked=len(runs) > 1)
+    return torch.stack(stack.step(stack.batch(0))), stack.params
 
 
 @even_weights_too
 def test_stacked_networks_equal_each_alone(form):
-    networks, stand_in = [make(form, seed) for seed in range(2)], StandIn(make(form))
-    loss_of = loss_for(form, ae_weight=0.3, balance=2.0)
-
-    def loss(parameters, buffers, batch):
-        return loss_of(stand_in.with_parts(parameters, buffers), batch)
-
-    batches = [
-        batch_of(
-            network, seed, kl_weight=torch.tensor(0.2 * (seed + 1)), balance=torch.tensor([0.5, 0.2]) * seed
-        )
-        for seed, network in enumerate(networks)
-    ]
-    noises = [batch.pop("noise") for batch in batches]
-    batch = {name: torch.stack([each[name] for each in batches]) for name in batches[0]}
-    batch["noise"] = {name: torch.stack([each[name] for each in noises]) for name in noises[0]}
-    found, scores = vmap(grad(loss, has_aux=True))(*stack_module_state(networks), batch)
-    for i, network in enumerate(networks):
-        own, score = loss_of(network, batches[i] | {"noise": noises[i]})
-        own.backward()
-        torch.testing.assert_close(scores[i], score, **TIGHT)
-        for name, parameter in network.named_parameters():
-            torch.testing.assert_close(found[name][i], parameter.grad, rtol=1e-7, atol=1e-9)
+    found, together = stack_of(form, 0, 1)
+    for place in (0, 1):
+        expected, alone = stack_of(form, place)
+        torch.testing.assert_close(found[:, place], expected[:, 0], **TIGHT)
+        for name, parameter in alone.items():
+            torch.testing.assert_close(together[name].grad[place], parameter.grad, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
