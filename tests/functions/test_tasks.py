@@ -129,9 +129,7 @@ def test_evaluation_curves_are_split_evenly():
 
 @pytest.mark.parametrize("make", [list, tuple, np.array, lambda y: torch.tensor(y, dtype=torch.float64)])
 def test_a_curve_of_ones_own_is_a_batch_of_one(make):
-    curve = inspect.unwrap(as_curve)(
-        make([0, 1, 4])
-    )  # as a reader calls it: types are checked in tests alone
+    curve = inspect.unwrap(as_curve)(make([0, 1, 4]))  # as a reader calls it, without the tests' type checks
     assert curve.tolist() == [[0, 1, 4]]
     assert curve.dtype == torch.float32
 
