@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from slopes import slopes
 
 from functions import oracles
 from functions.helpers import CASES, FORMS, every_case, every_model, make, observations
@@ -87,23 +88,14 @@ def test_prefixes_are_the_answers_of_one_prefix_at_a_time(name, form):
 @every_case
 def test_gradients_equal_differences_of_the_loss(name, form):
     """By all parameters and observations at once, in a random direction; no parameter is left out."""
-    network, y, step = make(name, form), observations(2, 6).requires_grad_(), 1e-6
-    inputs, generator = [y, *network.parameters()], torch_rng(0, "direction")
+    network, y = make(name, form), observations(2, 6).requires_grad_()
 
     def loss():
         return loss_and_score(network, {"y": y}, form != "no mask", type(network))[0]
 
-    gradients = torch.autograd.grad(loss(), inputs)
+    gradients, along, expected = slopes(loss, [y, *network.parameters()])
     assert all(gradient.any() for gradient in gradients)
-    directions = [torch.randn(each.shape, generator=generator, dtype=each.dtype) for each in inputs]
-    slope = sum((gradient * way).sum() for gradient, way in zip(gradients, directions, strict=True)).item()
-    losses = []
-    with torch.no_grad():
-        for distance in (step, -2 * step):
-            for each, way in zip(inputs, directions, strict=True):
-                each += distance * way
-            losses.append(loss().item())
-    assert (losses[0] - losses[1]) / (2 * step) == pytest.approx(slope, rel=1e-5)
+    torch.testing.assert_close(along, expected, rtol=1e-5, atol=0)
 
 
 def test_initial_weights_are_those_of_gpt_2():
