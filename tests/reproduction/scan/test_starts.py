@@ -51,6 +51,8 @@ class Looker(SyntacticAttention):
 @pytest.mark.parametrize(
     ("commands", "most", "expected"),
     [
+        (["jump"], 0.99995, 50.0),  # JUMP and the end: <SOS>, then the word itself
+        (["walk thrice"], 0.99995, 75.0),  # the second of four steps is on the word
         (["walk thrice"], 0.9998, 0.0),
         (["jump", "walk thrice"], 0.99995, 100 * (1 + 3) / (2 + 4)),  # steps count alike
     ],
