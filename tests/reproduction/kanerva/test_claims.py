@@ -70,3 +70,11 @@ def test_a_claim_needs_each_of_its_numbers(claim):
     for cell in claim.cells():
         words = {verdict(claim, **{cell: Mean(wrong, 1e-4)}) for wrong in WORLD[cell][1:]}
         assert NOT_REPRODUCED in words, cell
+
+
+def test_no_memory_passes_for_several_machines_that_are_tuned():
+    """A machine shows both sprites, the others one spot each: its place alone sets it apart from them."""
+    recorded = {"position": 0.0075, "position, lesser machines": 0.0} | dict.fromkeys(TUNED, 0.0004)
+    means = {f"kanerva.fig7/k = 4/{name}": Mean(value, 1e-5) for name, value in recorded.items()}
+    assert verdict(CLAIMS["kanerva.fig7.1"], **means) == REPRODUCED
+    assert verdict(CLAIMS["kanerva.fig7.3"], **means) == NOT_REPRODUCED
