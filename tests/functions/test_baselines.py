@@ -32,9 +32,8 @@ def test_every_predictor_has_one_interface(name, noisy):
     predict = baselines.PREDICTORS[name]
     answer = predict(noisy, 4)
     assert (answer.shape, answer.dtype) == ((30, 4), torch.float64)
-    torch.testing.assert_close(
-        predict(noisy[3:4], 4), answer[3:4], rtol=1e-8, atol=1e-9
-    )  # curves do not meet
+    alone = predict(noisy[3:4], 4)  # curves do not meet
+    torch.testing.assert_close(alone, answer[3:4], rtol=1e-8, atol=1e-9)
     assert not predict(torch.zeros(1, OBSERVED), 3).any()
     known = {"zero": 0 * answer, "last value": noisy[:, [-1, -1, -1, -1]].double()}
     assert answer.equal(known.get(name, answer))
@@ -45,9 +44,6 @@ def test_the_straight_line_is_least_squares(noisy):
     model = LinearRegression().fit(x[:OBSERVED], noisy.double().numpy().T)
     answer = baselines.straight_line(noisy, STEPS).numpy()
     np.testing.assert_allclose(answer, model.predict(x[OBSERVED:]).T, atol=1e-9)
-
-
-# --------------------------------------------------------------------------------------------- autoregression
 
 
 @pytest.mark.parametrize(("order", "ridge"), [(2, 0.1), (6, 1.0)])

@@ -22,9 +22,6 @@ def y():
     return sample_curves(12, OBSERVED, torch_rng(0, "bounds")).y
 
 
-# ---------------------------------------------------------------------------------------------- closed forms
-
-
 def test_the_optimal_uncertainty_of_table_2():
     spread = bounds.optimal_spread(OBSERVED)
     by_step = [0.240, 0.430, 0.638, 0.809, 0.919, 0.974, 0.996, 1.003, 1.005, 1.005]
@@ -57,9 +54,6 @@ def test_the_posterior_is_scikit_learns(y):
         np.testing.assert_allclose(point, mean, atol=1e-6)
         np.testing.assert_allclose(bounds.optimal_spread(OBSERVED), spread, atol=1e-6)
         assert float(log) == pytest.approx(regressor.log_marginal_likelihood_value_, abs=1e-6)
-
-
-# ----------------------------------------------------------------------------------------------- the mixture
 
 
 def every_function(grid):
@@ -118,9 +112,6 @@ def test_the_mixture_against_a_loop(y, noise, sees_offset, monkeypatch):
         np.testing.assert_allclose(answer.point[i], weights @ points, atol=1e-3)
     if noise > 0.5:  # in so much noise every class is doubtful somewhere
         assert ((answer.probabilities > 0.02) & (answer.probabilities < 0.98)).any(dim=0).all()
-
-
-# ------------------------------------------------------------------------------------------------- errors
 
 
 def test_a_score_by_hand():

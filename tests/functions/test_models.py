@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from slopes import slopes
 
 from functions import oracles
 from functions.helpers import CASES, FORMS, every_case, every_model, make, observations
@@ -15,8 +16,6 @@ from mini_lib.functions.window import Tokens
 from mini_lib.seeding import torch_rng
 
 causal_case = pytest.mark.parametrize(("name", "form"), [case for case in CASES if case[1] != "no mask"])
-
-# -------------------------------------------------------------------------------------------- the function itself
 
 
 def oracle(network, y, form):
@@ -42,16 +41,6 @@ def test_equals_the_numpy_forward_pass(name, form):
     assert np.ptp(answers.numpy()) > 1e-3  # it matters what was observed
 
 
-@pytest.mark.parametrize("kind", ["one_d", "relational"])
-def test_tokens_are_those_of_the_paper(kind):
-    network, y = make(kind), observations(1, 5)
-    inputs, tokens = network.tokens(5)
-    values = [*network.values(y, inputs)[0].tolist(), *[0.0] * (len(tokens.query) - len(inputs.query))]
-    ours = zip(map(tuple, tokens.places.tolist()), values, tokens.query.tolist(), strict=True)
-    expected = {"one_d": oracles.one_d_tokens, "relational": oracles.relational_tokens}[kind](y[0].tolist())
-    assert sorted(ours) == sorted(map(tuple, expected))
-
-
 def test_parameters_are_as_many_as_derived():
     dim, hidden = 256, 1024
     attention, norms = dim * 3 * dim + 3 * dim + dim * dim + dim, 2 * 2 * dim
@@ -64,9 +53,6 @@ def test_parameters_are_as_many_as_derived():
         **{"one_d": one_d, "one_d_window": one_d + 2, "one_d_level_hidden": one_d},
         **{"relational": relational, "relational_window": relational + 2},
     }
-
-
-# -------------------------------------------------------------------------------- level, order, later observations
 
 
 @every_case
@@ -99,29 +85,17 @@ def test_prefixes_are_the_answers_of_one_prefix_at_a_time(name, form):
     torch.testing.assert_close(network(y, prefixes=True), one_by_one, rtol=0, atol=1e-10)
 
 
-# -------------------------------------------------------------------------------------------------------- learning
-
-
 @every_case
 def test_gradients_equal_differences_of_the_loss(name, form):
     """By all parameters and observations at once, in a random direction; no parameter is left out."""
-    network, y, step = make(name, form), observations(2, 6).requires_grad_(), 1e-6
-    inputs, generator = [y, *network.parameters()], torch_rng(0, "direction")
+    network, y = make(name, form), observations(2, 6).requires_grad_()
 
     def loss():
         return loss_and_score(network, {"y": y}, form != "no mask", type(network))[0]
 
-    gradients = torch.autograd.grad(loss(), inputs)
+    gradients, along, expected = slopes(loss, [y, *network.parameters()])
     assert all(gradient.any() for gradient in gradients)
-    directions = [torch.randn(each.shape, generator=generator, dtype=each.dtype) for each in inputs]
-    slope = sum((gradient * way).sum() for gradient, way in zip(gradients, directions, strict=True)).item()
-    losses = []
-    with torch.no_grad():
-        for distance in (step, -2 * step):
-            for each, way in zip(inputs, directions, strict=True):
-                each += distance * way
-            losses.append(loss().item())
-    assert (losses[0] - losses[1]) / (2 * step) == pytest.approx(slope, rel=1e-5)
+    torch.testing.assert_close(along, expected, rtol=1e-5, atol=0)
 
 
 def test_initial_weights_are_those_of_gpt_2():

@@ -21,7 +21,6 @@ from mini_lib.functions.runs import (
     value_loss,
 )
 from mini_lib.functions.tasks import KINDS, STEPS, evaluation_curves
-from mini_lib.functions.transformer import MODELS
 from mini_lib.training import TrainingStack, train
 
 
@@ -45,9 +44,6 @@ def test_the_paper_settings_are_the_papers():
     tutorial = tutorial_settings("relational_window", options={"heads": 2})
     assert tutorial.options == form | {"dim": 64, "layers": 3, "heads": 2, "scale": 1 / 20}
     assert (tutorial.epochs, tutorial.batch_size, tutorial.prefixes) == (s.epochs, 32, True)
-
-
-# ------------------------------------------------------------------------------------------------ runs
 
 
 def test_random_streams_stay_those_of_the_records():
@@ -130,17 +126,6 @@ def test_resumed_equals_uninterrupted(model, tmp_path, monkeypatch):
     assert [check["epoch"] for check in whole.checks] == [2, 8]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("model", MODELS)
-def test_training_lowers_the_error(model):
-    (run,) = train([build(small(model, epochs=1, batch_size=16, options={"dim": 16}), 1)])
-    losses = run.curve["loss"]
-    assert sum(losses[-3:]) < 0.7 * sum(losses[:3])
-
-
-# ------------------------------------------------------------------------------------------------ the test
-
-
 def test_means_are_taken_by_class_and_weighted():
     values = torch.tensor([[1.0, 3.0], [10.0, 10.0], [4.0, 4.0], [6.0, 6.0]])
     means = per_kind(values, torch.tensor([0, 1, 2, 2]))
@@ -184,9 +169,6 @@ def test_every_metric_is_what_its_name_says(name):
     assert ("spread_all" in metrics) == (name == "relational")
     length = model.window.length.item() if name == "one_d_window" else None
     assert metrics.get("window") == length
-
-
-# ----------------------------------------------------------------------------------------- off the CPU without a GPU
 
 
 @pytest.mark.slow

@@ -30,9 +30,6 @@ def uniform_on(values, low, high):
     assert values.std() == pytest.approx(width / math.sqrt(12), abs=1.5 * error)
 
 
-# ------------------------------------------------------------------------------------------------- the classes
-
-
 def test_lines_go_through_zero_with_slopes_of_up_to_a_tenth():
     """The first point is at x = 1."""
     slopes = truths("lin") / X
@@ -92,9 +89,6 @@ def test_each_class_has_probability_a_third_and_keeps_its_name():
     frequencies(sines)
 
 
-# --------------------------------------------------------------------------------------------- noise, streams
-
-
 @pytest.mark.parametrize("kind", [None, *KINDS])
 def test_noise_is_uniform_with_standard_deviation_a_tenth_at_every_point(kind):
     curves = draw(kind)
@@ -122,9 +116,6 @@ def test_streams_are_fresh_and_reproducible_and_leave_the_global_one_alone():
     assert torch.get_rng_state().equal(before)
 
 
-# ------------------------------------------------------------------------------------------- evaluation curves
-
-
 def test_evaluation_curves_are_split_evenly():
     """And are of their classes, with noise."""
     curves = evaluation_curves(2500, 30)
@@ -136,14 +127,9 @@ def test_evaluation_curves_are_split_evenly():
     assert (curves.y - curves.truth).std().item() == pytest.approx(0.1, abs=1e-3)
 
 
-# --------------------------------------------------------------------------------------------------- own curve
-
-
 @pytest.mark.parametrize("make", [list, tuple, np.array, lambda y: torch.tensor(y, dtype=torch.float64)])
 def test_a_curve_of_ones_own_is_a_batch_of_one(make):
-    curve = inspect.unwrap(as_curve)(
-        make([0, 1, 4])
-    )  # as a reader calls it: types are checked in tests alone
+    curve = inspect.unwrap(as_curve)(make([0, 1, 4]))  # as a reader calls it, without the tests' type checks
     assert curve.tolist() == [[0, 1, 4]]
     assert curve.dtype == torch.float32
 

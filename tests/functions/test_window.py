@@ -32,9 +32,6 @@ def window_of(a, b):
     return window
 
 
-# -------------------------------------------------------------------------------------------------- masks and gates
-
-
 @pytest.mark.parametrize("network", [OneDTransformer, RelationalTransformer])
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("gate", GATES)
@@ -47,9 +44,6 @@ def test_gates_equal_the_explicit_formula(network, mask, gate, own):
     scores = (q @ k.T / math.sqrt(3)).numpy()
     expected = [oracles.weights_of(row, layout, scores[s], own, mask, gate) for s, row in enumerate(layout)]
     np.testing.assert_allclose(weights.detach(), expected, rtol=1e-6, atol=1e-9)
-
-
-# -------------------------------------------------------------------------------------------------------- the factor
 
 
 @given(st.floats(0.01, 8), st.floats(0.5, 40))

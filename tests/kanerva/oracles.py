@@ -154,12 +154,6 @@ def exact_posterior(R, V, w, eta, z):
     return [unvec(part, dim) for part in np.split(means, len(R))], covariance
 
 
-def normal_log_density(z, mean, covariance):
-    residual = z - mean
-    _, log_det = np.linalg.slogdet(2 * np.pi * covariance)
-    return -0.5 * (residual @ np.linalg.solve(covariance, residual) + log_det)
-
-
 def expected_code(R, covariances, w, eta):
     """Mean and full covariance of z when all machines are drawn and z from the normalised product of likelihoods.
 

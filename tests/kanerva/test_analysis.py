@@ -10,19 +10,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.metrics.pairwise import cosine_similarity
 
-from mini_lib.kanerva.analysis import (
-    Factor,
-    class_means,
-    cosines,
-    factors,
-    fixed,
-    modulation,
-    separation,
-    single_machine,
-    tuning,
-    usage,
-    variance_explained,
-)
+from mini_lib.kanerva import analysis
 from mini_lib.kanerva.tasks import evaluation
 from mini_lib.seeding import torch_rng
 
@@ -42,7 +30,7 @@ def gammas(*shape, seed=0):
 @pytest.mark.parametrize("axes", [1, 2, 3])
 def test_class_means_are_those_of_a_loop(axes):
     values, labels = drawn(90, 2), labels_for(90, axes)
-    means, number = class_means(values, labels)
+    means, number = analysis.class_means(values, labels)
     assert means.shape == (10,) * axes + (2,)
     for place in itertools.product(range(10), repeat=axes):
         mine = values[(labels == torch.tensor(place)).all(1)]
@@ -58,8 +46,8 @@ def test_the_explained_share_is_that_of_an_analysis_of_variance(features):
     shown = torch.nn.functional.one_hot(labels).numpy()
     fitted = LinearRegression().fit(shown, values.numpy()).predict(shown)
     expected = r2_score(values.numpy(), fitted, multioutput="variance_weighted")
-    assert variance_explained(values, labels) == pytest.approx(expected)
-    assert variance_explained(torch.ones(80, features), labels) == 0
+    assert analysis.variance_explained(values, labels) == pytest.approx(expected)
+    assert analysis.variance_explained(torch.ones(80, features), labels) == 0
 
 
 def test_usage_is_that_of_a_loop():
@@ -67,7 +55,7 @@ def test_usage_is_that_of_a_loop():
     each = gamma.flatten(0, 1).numpy()
     expected = {"largest": np.mean([max(g) for g in each]), "least_used": min(each.mean(0))}
     expected["changes"] = sum(each.std(axis=0, ddof=1))
-    assert usage(gamma) == pytest.approx(expected)
+    assert analysis.usage(gamma) == pytest.approx(expected)
 
 
 def slow_alone(pictures, gamma, images):
@@ -93,10 +81,10 @@ def test_machines_alone_are_those_of_a_loop(machines):
     pictures = 4 * drawn(3, 5, machines, 1, 2, 2) - 2
     pictures[:, :, 0] *= 3
     gamma, images = gammas(3, 5, machines, seed=1), (drawn(3, 5, 1, 2, 2, seed=2) > 0.5).double()
-    assert single_machine(pictures, gamma, images) == pytest.approx(slow_alone(pictures, gamma, images))
-    assert math.isnan(
-        single_machine(pictures[:, :, :1], gamma[..., :1], images)["idle_variance"]
-    )  # never idle
+    expected = slow_alone(pictures, gamma, images)
+    assert analysis.single_machine(pictures, gamma, images) == pytest.approx(expected)
+    never_idle = analysis.single_machine(pictures[:, :, :1], gamma[..., :1], images)
+    assert math.isnan(never_idle["idle_variance"])
 
 
 def test_separation_is_that_of_a_loop_over_another_packages_cosines():
@@ -106,19 +94,19 @@ def test_separation_is_that_of_a_loop_over_another_packages_cosines():
         mine = [pictures[b, t].flatten(1), pictures[b, t].flatten(1), pictures.mean((0, 1)).flatten(1)]
         for kind, shown, episode in zip(found, mine, (b, b - 1, b), strict=True):
             found[kind] += list(cosine_similarity(shown, templates[episode, t].flatten(1)))
-        np.testing.assert_allclose(cosines(pictures, templates)[b, t], found[""][-4:])
+        np.testing.assert_allclose(analysis.cosines(pictures, templates)[b, t], found[""][-4:])
     expected = {f"contrast{kind}": np.mean([abs(a - b) for a, b in each]) for kind, each in found.items()}
     for kind, each in found.items():
         expected[f"one_sprite{kind}"] = np.mean([max(pair) >= 1.5 * min(pair) for pair in each])
-    assert separation(pictures, templates) == pytest.approx(expected)
+    assert analysis.separation(pictures, templates) == pytest.approx(expected)
     assert len({*expected.values()}) == 6
-    assert cosines(torch.zeros(1, 1, 1, 2, 2), torch.ones(1, 1, 2, 2, 2)).eq(0).all()
-    assert fixed(pictures)[2, 1].allclose(pictures.mean((0, 1)))
+    assert analysis.cosines(torch.zeros(1, 1, 1, 2, 2), torch.ones(1, 1, 2, 2, 2)).eq(0).all()
+    assert analysis.fixed(pictures)[2, 1].allclose(pictures.mean((0, 1)))
 
 
 def test_factors_are_the_latents_in_bins():
     dances = evaluation("dsprites", 5, 3, size=14)
-    found = {factor.name: factor for factor in factors(dances)}
+    found = {factor.name: factor for factor in analysis.factors(dances)}
     numbers = {name: factor.number for name, factor in found.items()}
     assert numbers == {"position": 64, "shape": 3, "orientation": 8, "scale": 6}
     for b, t, s in np.ndindex(5, 3, 2):
@@ -141,7 +129,7 @@ def slow_tuning(found, bins, number, sprites):
 
 def test_tuning_is_that_of_a_loop():
     found, bins = drawn(4, 3, 2, 2), labels_for(4, 3, 2, below=7)
-    ours = tuning(found, Factor("shape", bins, 9))
+    ours = analysis.tuning(found, analysis.Factor("shape", bins, 9))
     assert ours.shape == (2, 9, 2)
     for s in range(2):
         np.testing.assert_allclose(ours[:, :, s], slow_tuning(found, bins, 9, [s]))
@@ -158,8 +146,8 @@ def slow_modulation(found, bins, number):
 def test_modulation_is_that_of_a_loop_and_bins_that_a_half_does_not_fill_are_left_out():
     found, bins = drawn(9, 4, 3, 2), labels_for(9, 4, 2, below=5)
     expected = pytest.approx(slow_modulation(found, bins, 5))
-    assert modulation(found, Factor("shape", bins, 5)) == expected
-    assert modulation(found, Factor("scale", 2 * bins, 10)) == expected
+    assert analysis.modulation(found, analysis.Factor("shape", bins, 5)) == expected
+    assert analysis.modulation(found, analysis.Factor("scale", 2 * bins, 10)) == expected
     bins[::2] = bins[::2].clamp(max=3)  # the last bin is empty in one half
-    assert math.isfinite(modulation(found, Factor("scale", bins, 5)))
-    assert math.isnan(modulation(found[:1], Factor("scale", bins[:1], 5)))  # no second half
+    assert math.isfinite(analysis.modulation(found, analysis.Factor("scale", bins, 5)))
+    assert math.isnan(analysis.modulation(found[:1], analysis.Factor("scale", bins[:1], 5)))  # no second half

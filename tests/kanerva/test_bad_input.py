@@ -25,21 +25,14 @@ from mini_lib.seeding import torch_rng
 IMAGES, QUERIES = pictures()
 NETWORK = make()
 ZERO = torch.tensor(0)
-
-
-def memory(**options):
-    return lambda: ProductMemory(**{"dim": 4, "machines": 2, "columns": 5} | options)
-
-
-def run(**settings):
-    return lambda: Settings(**{"task": "digits", "machines": 3} | settings)
+MEMORY, CHOICE = (ProductMemory(4, 2, 5, coupling=coupling) for coupling in ("product", "mixture"))
 
 
 # A word of the message, and the call.
 CALLS = [
     (r"4 machines cannot share 30 columns.*1, 2, 3, 5, 6, 10, 15, 30", lambda: columns_of(30, 4)),
-    ("the choice of one", lambda: memory(coupling="mixture")().write(torch.zeros(1, 4), gamma=[0.5, 0.5])),
-    (r"\[3, 2\], got \[9, 1\]", lambda: memory()().read(np.zeros((3, 4)), torch.ones(9, 1), empty=True)),
+    ("the choice of one", lambda: CHOICE.write(torch.zeros(1, 4), gamma=[0.5, 0.5])),
+    (r"\[3, 2\], got \[9, 1\]", lambda: MEMORY.read(np.zeros((3, 4)), torch.ones(9, 1), empty=True)),
     ("assignment", lambda: build("mixture", **{"machines": 2, "total": 4} | SIZES, assignment="given")),
     ("encoder", lambda: ProductKanerva(MLPEncoder(1, 2, 4), NETWORK.decoder, 3, 2, 2)),
     ("images has to be", lambda: NETWORK(IMAGES.int())),
@@ -56,8 +49,8 @@ CALLS = [
     ("items", lambda: evaluation("digits", 2, 0)),
     ("source", lambda: digits.pool("distorted")),
     ("position", lambda: draw(ZERO, ZERO, ZERO, torch.tensor([32, 9]))),
-    ("2 machines", run(balance=1.0, options={"stop_grad_r": True})),
-    ("divergence", run(kl={"memry": 1.0})),
+    ("2 machines", lambda: Settings("digits", 3, balance=1.0, options={"stop_grad_r": True})),
+    ("divergence", lambda: Settings("digits", 3, kl={"memry": 1.0})),
     ("memory", lambda: paper_settings("bindng", 2)),
 ]
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from kanerva.cases import randn
 from kanerva.whole import linear
 from mini_lib.kanerva.images import DECODERS, ENCODERS
-from mini_lib.seeding import seeded, torch_rng
+from mini_lib.seeding import seeded
 
 SIZE = {"valid": 22, "stride2": 17, "residual": 7, "mlp": 5}  # small ones, odd where that matters
 NETWORKS = [*((name, ENCODERS) for name in ENCODERS), *((name, DECODERS) for name in DECODERS)]
@@ -15,14 +16,6 @@ NETWORKS = [*((name, ENCODERS) for name in ENCODERS), *((name, DECODERS) for nam
 def network(name, kinds, channels=2, size=None, seed=0):
     with seeded(seed, "test"):
         return kinds[name](channels, size or (SIZE[name] if kinds is ENCODERS else 5), 3).double()
-
-
-def pictures(*shape, seed=0):
-    return torch.rand(*shape, dtype=torch.float64, generator=torch_rng(seed, "pictures")).round()
-
-
-def codes(*shape, seed=0):
-    return torch.randn(*shape, dtype=torch.float64, generator=torch_rng(seed, "codes"))
 
 
 def conv(x, w, b, stride=1, before=0, after=0):
@@ -89,7 +82,10 @@ def arrays(network):
 @pytest.mark.parametrize("name", ENCODERS)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_codes_are_those_of_the_formulas(name, channels):
-    encoder, images = network(name, ENCODERS, channels), pictures(2, channels, SIZE[name], SIZE[name])
+    encoder, images = (
+        network(name, ENCODERS, channels),
+        (randn(2, channels, SIZE[name], SIZE[name]) > 0).double(),
+    )
     expected = [encoded(name, arrays(encoder), image) for image in images.numpy()]
     with torch.no_grad():
         np.testing.assert_allclose(encoder(images).numpy(), expected, rtol=1e-10, atol=1e-12)
@@ -98,7 +94,7 @@ def test_codes_are_those_of_the_formulas(name, channels):
 @pytest.mark.parametrize("size", [5, 8, 14, 28])
 @pytest.mark.parametrize("name", DECODERS)
 def test_logits_are_those_of_the_formulas(name, size):
-    decoder, z = network(name, DECODERS, 3, size), codes(2, 3)
+    decoder, z = network(name, DECODERS, 3, size), randn(2, 3)
     expected = [decoded(name, arrays(decoder), code, (3, size, size)) for code in z.numpy()]
     with torch.no_grad():
         np.testing.assert_allclose(decoder(z).numpy(), expected, rtol=1e-10, atol=1e-12)
@@ -110,15 +106,11 @@ def test_maps_of_28_pixels_have_the_papers_sizes():
     assert DECODERS["conv"](1, 28, 5).sizes == (7, 14, 28)
 
 
-def input_of(made, *axes):
-    return codes(*axes, 3) if made.decodes else pictures(*axes, *made.shape)
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize(("name", "kinds"), NETWORKS)
 def test_half_precision_is_near_and_axes_are_folded(name, kinds, dtype):
     made = network(name, kinds, 1, seed=2)
-    x = input_of(made, 2, 3)
+    x = randn(2, 3, 3) if made.decodes else (randn(2, 3, *made.shape) > 0).double()
     plain, half = made(x), made.to(dtype)(x.to(dtype))
     torch.testing.assert_close(half.double(), plain, rtol=0.1, atol=0.1)
     half.sum().backward()

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 import torch
 from other_device import OTHER, OtherDevice
-from torch.func import functional_call, grad, stack_module_state, vmap
+from slopes import slopes
 
 from kanerva import whole
 from kanerva.cases import randn, same
 from kanerva.whole import EVEN, FORMS, build, make, noise_of, pictures
 from mini_lib.errors import UsageError
 from mini_lib.kanerva import memory as functions
-from mini_lib.kanerva.assignment import GIVEN, Choice, draw_all, straight_through
-from mini_lib.kanerva.objective import KL_TERMS, WEIGHTS, Loss, fade, temperature, usage_kl
+from mini_lib.kanerva.assignment import GIVEN, Choice, draw_all
+from mini_lib.kanerva.objective import KL_TERMS, WEIGHTS, Loss, usage_kl
 from mini_lib.seeding import seeded, torch_rng
+from mini_lib.training import TrainingRun, TrainingStack
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
 every_form = pytest.mark.parametrize("form", FORMS)
@@ -93,15 +94,12 @@ def test_writing_in_two_parts_is_writing_at_once(form, monkeypatch):
     memory = network.write(codes[:, :2], first).memory
     after, at_once = network.write(codes[:, 2:], second, memory), network.write(codes, noise)
     assert after.memory.items == at_once.memory.items == 5
-    for ours, theirs in zip(after.memory.state, at_once.memory.state, strict=True):
-        torch.testing.assert_close(ours, theirs, **TIGHT)
+    torch.testing.assert_close(after.memory.state, at_once.memory.state, **TIGHT)
     torch.testing.assert_close(after.memory.omega, at_once.memory.omega, **TIGHT)
     torch.testing.assert_close(after.kl["memory"], at_once.kl["memory"], **TIGHT)
     assert len(told) == 10
     assert all(psi.equal(network.log_psi.exp()) for psi in told)
 
-
-# ------------------------------------------------------------------------------------------------- the loss
 
 COUNTED = {  # what each experiment adds to the reconstruction
     "mean addresses": {"memory", "address_read", "assignment", "assignment_read", "history", "history_read"},
@@ -140,14 +138,6 @@ def test_loss_equals_numpy(experiment, ours, kl_weight, balance):
     np.testing.assert_allclose([each.item() for each in found], (expected, score), rtol=1e-8)
 
 
-def test_balance_fades_to_nothing_and_the_temperature_to_a_half():
-    update = torch.tensor([0, 1, 4, 5, 100])
-    torch.testing.assert_close(fade(update, 5), torch.tensor([1.0, 0.8, 0.2, 0.0, 0.0]))
-    assert fade(update, 0).equal(torch.ones(5))
-    torch.testing.assert_close(temperature(update, 10), torch.tensor([1.0, 0.9, 0.6, 0.5, 0.5]))
-    torch.testing.assert_close(temperature(update, 10, last=0.8)[-1], torch.tensor(0.8))
-
-
 def test_bytes_are_made_numbers_and_green_is_hidden_on_the_device():
     network = make("default", channels=3)
     images, _ = pictures(channels=3)
@@ -158,9 +148,6 @@ def test_bytes_are_made_numbers_and_green_is_hidden_on_the_device():
     noise = {name: each.float() for name, each in noise.items()}
     found = Loss(hide_green=True)(network.float(), {"images": images.byte(), "noise": noise})
     torch.testing.assert_close([each.double() for each in found], list(wanted), rtol=1e-4, atol=1e-4)
-
-
-# ------------------------------------------------------------------------------------------------- noise
 
 
 def test_noise_has_its_distributions_and_depends_on_the_generator_alone():
@@ -218,29 +205,11 @@ def test_given_machines_have_their_items_and_have_to_be_given():
     torch.testing.assert_close(written.gamma, (1600 * shares + 1 - shares) / 1601, **TIGHT)
 
 
-# ------------------------------------------------------------------------------------------------- the choice
-
-
-def choice():
-    with seeded(0, "choice"):
-        return Choice(5, 3, 4).double()
-
-
-def test_straight_through_is_one_hot_with_the_gradient_of_soft_weights():
-    logits = randn(4, 3).requires_grad_()
-    soft, pull = torch.softmax(logits, -1), randn(4, 3, seed=1)
-    hard = straight_through(soft)
-    assert hard.equal(torch.nn.functional.one_hot(soft.argmax(-1), 3).double())
-    ours, theirs = (
-        torch.autograd.grad((each * pull).sum(), logits, retain_graph=True) for each in (hard, soft)
-    )
-    torch.testing.assert_close(ours, theirs)
-
-
 @pytest.mark.parametrize("shape", [(2,), (2, 5)], ids=["writing", "reading"])
 @pytest.mark.parametrize("tau", [0.5, torch.tensor(2.0).double(), torch.tensor([2.0, 0.5]).double()])
 def test_gradients_of_a_choice_are_those_at_its_temperature(shape, tau):
-    network = choice()
+    with seeded(0, "choice"):
+        network = Choice(5, 3, 4).double()
     features, h, noise, pull = (randn(*shape, n, seed=n) for n in (3, 4, 3, 3))
     features.requires_grad_()
     logits = network.logits(torch.cat([features, h], dim=-1)) + noise
@@ -278,9 +247,6 @@ def test_balance_reaches_a_machine_that_is_never_chosen_whatever_the_temperature
         assert slope[0] > 0 > slope[1]
 
 
-# ------------------------------------------------------------------------------------------------- gradients
-
-
 def loss_for(form, **options):
     name, own = (FORMS | EVEN)[form]
     full = "full" if own.get("sample") == "full" else "mean addresses"
@@ -310,67 +276,43 @@ def test_stop_grad_r_leaves_the_assignment_as_it_is(form):
     assert not any(each.any() for name, each in stopped.kl.items() if name.startswith("assignment"))
 
 
-class StandIn(torch.nn.Module):
-    """A network with other parameters, whose forward is its trace."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.network, self.parts = network, ()
-
-    def forward(self, *args, **options):
-        return self.network.trace(*args, **options)
-
-    def with_parts(self, *parts):
-        self.parts = tuple({f"network.{name}": each for name, each in part.items()} for part in parts)
-        return self
-
-    def trace(self, *args, **options):
-        return functional_call(self, self.parts, args, options)
-
-
 @pytest.mark.parametrize("form", ["default", "full", "unit prior"])
 def test_the_gradient_is_the_slope(form):
-    network, options = make(form), {"ae_weight": 0.5, "balance": 2.0}
-    found = gradients(network, form, **options)
-    batch, stand_in, generator = batch_of(network), StandIn(network), torch_rng(0, "direction")
-    way = {k: torch.randn(v.shape, generator=generator).double() for k, v in network.named_parameters()}
+    network = make(form)
+    loss, batch = loss_for(form, ae_weight=0.5, balance=2.0), batch_of(network)
+    _, along, expected = slopes(lambda: loss(network, batch)[0], network.parameters())
+    torch.testing.assert_close(along, expected, rtol=1e-6, atol=1e-6)
 
-    @torch.no_grad()
-    def at(step):
-        moved = {k: v + step * way[k] for k, v in network.named_parameters()}
-        return loss_for(form, **options)(stand_in.with_parts(moved), batch)[0]
 
-    slope = (at(1e-6) - at(-1e-6)) / 2e-6
-    torch.testing.assert_close(slope, sum((way[k] * found[k]).sum() for k in way), rtol=1e-6, atol=1e-6)
+def stack_of(form, *seeds):
+    """A step of these networks by the harness, each with data, noise and factors of its own."""
+    runs, sizes = [], {"examples": 2, "batch_size": 2, "epochs": 1, "lr": 0.1}
+    for seed in seeds:
+        network = make(form, seed)
+        factors = {
+            "kl_weight": torch.full((2,), 0.2 * (seed + 1)),
+            "balance": torch.tensor([0.5, 0.2]) * seed,
+        }
+        batch = batch_of(network, seed, **factors)
+        data = {"epoch": lambda _, own=batch: {k: v for k, v in own.items() if k != "noise"}}
+        data["noise"] = lambda *_, own=batch: own["noise"]
+        loss, named = (
+            loss_for(form, ae_weight=0.3, balance=2.0),
+            {"key": f"{seed}", "name": form, "stack": ()},
+        )
+        runs.append(TrainingRun(model=network, loss=loss, evaluate=dict, **named, **data, **sizes))
+    stack = TrainingStack(runs, torch.device("cpu"), stacked=len(runs) > 1)
+    return torch.stack(stack.step(stack.batch(0))), stack.params
 
 
 @even_weights_too
 def test_stacked_networks_equal_each_alone(form):
-    networks, stand_in = [make(form, seed) for seed in range(2)], StandIn(make(form))
-    loss_of = loss_for(form, ae_weight=0.3, balance=2.0)
-
-    def loss(parameters, buffers, batch):
-        return loss_of(stand_in.with_parts(parameters, buffers), batch)
-
-    batches = [
-        batch_of(
-            network, seed, kl_weight=torch.tensor(0.2 * (seed + 1)), balance=torch.tensor([0.5, 0.2]) * seed
-        )
-        for seed, network in enumerate(networks)
-    ]
-    noises = [batch.pop("noise") for batch in batches]
-    batch = {name: torch.stack([each[name] for each in batches]) for name in batches[0]}
-    batch["noise"] = {name: torch.stack([each[name] for each in noises]) for name in noises[0]}
-    found, scores = vmap(grad(loss, has_aux=True))(*stack_module_state(networks), batch)
-    for i, network in enumerate(networks):
-        own, score = loss_of(network, batches[i] | {"noise": noises[i]})
-        own.backward()
-        torch.testing.assert_close(scores[i], score, **TIGHT)
-        for name, parameter in network.named_parameters():
-            torch.testing.assert_close(found[name][i], parameter.grad, rtol=1e-7, atol=1e-9)
-
-
-# ------------------------------------------------------------------------------------------------- precision
+    found, together = stack_of(form, 0, 1)
+    for place in (0, 1):
+        expected, alone = stack_of(form, place)
+        torch.testing.assert_close(found[:, place], expected[:, 0], **TIGHT)
+        for name, parameter in alone.items():
+            torch.testing.assert_close(together[name].grad[place], parameter.grad, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

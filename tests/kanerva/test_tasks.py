@@ -11,17 +11,8 @@ from sklearn.datasets import load_digits
 
 from kanerva.cases import few
 from mini_lib import datasets
+from mini_lib.kanerva import dsprites
 from mini_lib.kanerva.digits import COLORS, pool, routes
-from mini_lib.kanerva.dsprites import (
-    HEART_AREA,
-    HEART_CENTER,
-    ORIENTATIONS,
-    POSITIONS,
-    SCALES,
-    SHAPES,
-    SIZES,
-    draw,
-)
 from mini_lib.kanerva.tasks import TASKS, digits, evaluation, sample
 from mini_lib.seeding import torch_rng
 
@@ -78,15 +69,12 @@ def test_queries_lack_the_green_channel_alone():
     assert episodes.images[:, :, 1].flatten(2).any(dim=-1).all()  # as the images' own is not
 
 
-@pytest.mark.parametrize(
-    ("machines", "expected"), [(2, [0] * 5 + [1] * 5), (3, [0, 0, 0, 0, 1, 1, 1, 2, 2, 2])]
-)
-def test_a_route_follows_the_red_digit_alone(machines, expected):
+def test_a_route_follows_the_red_digit_alone():
     labels = torch.stack([torch.arange(10), torch.arange(10).flip(0), torch.full((10,), 3)], dim=1)
-    chosen = routes(labels, machines)
+    chosen, expected = routes(labels, 3), torch.tensor([0, 0, 0, 0, 1, 1, 1, 2, 2, 2])
     assert chosen.keys() == {"given", "given_read"}
     for each in chosen.values():
-        assert each.equal(torch.nn.functional.one_hot(torch.tensor(expected), machines).float())
+        assert each.equal(torch.nn.functional.one_hot(expected, 3).float())
 
 
 def test_mnist_is_on_above_half_of_the_gray_levels_and_has_its_own_test_digits(monkeypatch):
@@ -157,9 +145,9 @@ def on(shape, scale, angle, x, y):
     if shape == "ellipse":
         focus = math.sqrt(13**2 - 7**2)
         return abs(point - focus) + abs(point + focus) <= 2 * 13
-    unit = math.sqrt(222 / HEART_AREA)
+    unit = math.sqrt(222 / dsprites.HEART_AREA)
     edges = heart_edges(point.real / unit)
-    return edges is not None and edges[0] <= HEART_CENTER - point.imag / unit <= edges[1]
+    return edges is not None and edges[0] <= dsprites.HEART_CENTER - point.imag / unit <= edges[1]
 
 
 def picture(shape, scale, orientation, position):
@@ -167,7 +155,7 @@ def picture(shape, scale, orientation, position):
     image, angle = np.zeros((64, 64)), 2 * math.pi * orientation / 39
     for row, column in np.ndindex(64, 64):
         x, y = column + 0.5 - (16 + position[0]), row + 0.5 - (16 + position[1])
-        image[row, column] = on(SHAPES[shape], SCALES[scale], angle, x, y)
+        image[row, column] = on(dsprites.SHAPES[shape], dsprites.SCALES[scale], angle, x, y)
     return image
 
 
@@ -183,12 +171,15 @@ def below(end):
     return st.integers(0, end - 1) | st.sampled_from([0, end - 1])
 
 
+PLACE = st.tuples(below(dsprites.POSITIONS), below(dsprites.POSITIONS))
+
+
 @few
-@given(*map(below, (len(SHAPES), len(SCALES), ORIENTATIONS)), st.tuples(below(POSITIONS), below(POSITIONS)))
+@given(*map(below, (len(dsprites.SHAPES), len(dsprites.SCALES), dsprites.ORIENTATIONS)), PLACE)
 def test_sprites_are_drawn_right_everywhere_and_at_every_size(shape, scale, orientation, position):
     large = picture(shape, scale, orientation, position)
-    for size in SIZES:
-        drawn = draw(*map(torch.tensor, (shape, scale, orientation, position)), size)
+    for size in dsprites.SIZES:
+        drawn = dsprites.draw(*map(torch.tensor, (shape, scale, orientation, position)), size)
         np.testing.assert_array_equal(drawn.numpy(), smaller(large, size))
 
 
@@ -199,11 +190,13 @@ def test_the_hearts_area_and_centre_are_those_of_its_outline():
         return quad(lambda x: function(*heart_edges(x)), -side, side, points=[0])[0]
 
     area = over(lambda low, high: high - low)
-    assert area == pytest.approx(HEART_AREA, abs=1e-4)
-    assert over(lambda low, high: (high**2 - low**2) / 2) / area == pytest.approx(HEART_CENTER, abs=1e-4)
+    assert area == pytest.approx(dsprites.HEART_AREA, abs=1e-4)
+    assert over(lambda low, high: (high**2 - low**2) / 2) / area == pytest.approx(
+        dsprites.HEART_CENTER, abs=1e-4
+    )
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", dsprites.SIZES)
 def test_images_are_the_episodes_two_sprites_where_they_are(size):
     drawn = sample("dsprites", 3, 4, torch_rng(0, "test"), size=size)
     assert drawn.images.shape == (3, 4, 1, size, size)
@@ -211,4 +204,4 @@ def test_images_are_the_episodes_two_sprites_where_they_are(size):
     assert drawn.position.shape == (3, 4, 2, 2)
     for b, t, s in np.ndindex(3, 4, 2):
         numbers = (part[b, s] for part in (drawn.shape, drawn.scale, drawn.orientation))
-        assert drawn.templates[b, t, s].equal(draw(*numbers, drawn.position[b, t, s], size))
+        assert drawn.templates[b, t, s].equal(dsprites.draw(*numbers, drawn.position[b, t, s], size))

@@ -103,16 +103,19 @@ def history(p, omega, noise):
 
 
 def assign(p, z, h, noise):
-    """eta, gamma, and the divergence (None in a mixture)."""
+    """eta, gamma, the divergence (None in a mixture), and what balance is measured on."""
     if "assignment.u" in p:
-        return *even(p, len(noise)), 0.0
+        eta, gamma = even(p, len(noise))
+        return eta, gamma, 0.0, gamma
     both = np.concatenate([perceptron(p, "assignment.mlp", z, (0, 2, 4)), h])
     if "assignment.logits.weight" in p:
-        chosen = np.eye(len(noise))[np.argmax(linear(p, "assignment.logits", both) + noise)]
-        return np.ones(len(noise)), chosen, None
+        logits = linear(p, "assignment.logits", both)
+        chosen, odds = np.eye(len(noise))[np.argmax(logits + noise)], np.exp(logits)
+        return np.ones(len(noise)), chosen, None, odds / odds.sum()
     mean, sd = linear(p, "assignment.mean", both), softplus(linear(p, "assignment.sd", both)) + 1e-4
     eta = softplus(mean + sd * noise) + 1e-3
-    return eta, oracles.gammas(eta), normal_kl(mean, sd, *assignment_prior(p, h))
+    gamma = oracles.gammas(eta)
+    return eta, gamma, normal_kl(mean, sd, *assignment_prior(p, h)), gamma
 
 
 def even(p, machines):
@@ -136,24 +139,8 @@ def imagine(p, h, noise):
     return eta, oracles.gammas(eta)
 
 
-def share(p, z, h, gamma):
-    """What balance is measured on, of one item."""
-    if "assignment.logits.weight" not in p:
-        return gamma
-    both = np.concatenate([perceptron(p, "assignment.mlp", z, (0, 2, 4)), h])
-    odds = np.exp(linear(p, "assignment.logits", both))
-    return odds / odds.sum()
-
-
 def address_kl(w, chi):
     return sum(normal_kl(here, spread, 0.0, 1.0) for here, spread in zip(w, chi, strict=True))
-
-
-def memory_kl(before, after):
-    """Of all machines."""
-    return sum(
-        dense_kl(*pair) for pair in zip(zip(*after, strict=True), zip(*before, strict=True), strict=True)
-    )
 
 
 def forward(network, form, images, queries, noise):
@@ -168,7 +155,7 @@ def forward(network, form, images, queries, noise):
     for t, z in enumerate(codes):
         h, cost = history(p, omega, noise["history"][t])
         found.append(assign(p, z, h, noise[drawn][t]))
-        shares.append(share(p, z, h, found[-1][1]))
+        shares.append(found[-1][3])
         embedded.append(linear(p, "history.psi", np.concatenate([z, found[-1][1]])))
         omega = np.mean(embedded, axis=0)
         kl["history"].append(cost)
@@ -179,12 +166,12 @@ def forward(network, form, images, queries, noise):
     added = None if added is None else chi[:, None] * added
     done = oracles.write(R0, V0, codes, eta, gamma, name, noise=added)
     kl["address"] = [address_kl(w, chi) for w in done.w]
-    kl["memory"] = memory_kl((R0, V0), done.states[-1])
+    kl["memory"] = sum(map(dense_kl, zip(done.R, done.V, strict=True), zip(R0, V0, strict=True)))
     h, kl["history_read"] = history(p, omega, noise["history_read"])
     eta_read, gamma_read, w_read, parts, logits = [], [], [], [], []
     for t, z in enumerate(asked):
-        noise_sd, weight, cost = assign(p, z, h, noise[f"{drawn}_read"][t])
-        shares.append(share(p, z, h, weight))
+        noise_sd, weight, cost, share = assign(p, z, h, noise[f"{drawn}_read"][t])
+        shares.append(share)
         w = [oracles.least_squares(done.R[i], z) for i in range(machines)]
         there = w if added is None else w + chi[:, None] * noise["address_read"][t]
         said = [done.R[i] @ there[i] for i in range(machines)]

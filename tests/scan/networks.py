@@ -77,7 +77,3 @@ def rows_of(examples):
         (word[:length], action[: action.index(END) + 1])
         for word, length, action in zip(words, lengths, actions, strict=True)
     ]
-
-
-def count(network):
-    return sum(each.numel() for each in network.parameters())

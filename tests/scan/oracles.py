@@ -132,23 +132,11 @@ def surround(p, ahead, back, ends):
     return around
 
 
-def syntactic_attention(
-    p,
-    words,
-    actions,
-    noise,
-    *,
-    sequential_semantics=False,
-    syntax_action=False,
-    nonlinear_semantics=False,
-    one_hot=False,
-    surrounding="between",
-    ends="learned",
-):
+def syntactic_attention(p, words, actions, noise, surrounding="between", ends="learned", **form):
     """Facts, section 2, for the numbers of one command: logits, attention weights, roles and meanings."""
     m = masked(p["meaning.weight"][words], noise, "meaning")
-    x = masked((np.eye(16) if one_hot else p["word.weight"])[words], noise, "word")
-    if sequential_semantics:
+    x = masked((np.eye(16) if "one_hot" in form else p["word.weight"])[words], noise, "word")
+    if "sequential_semantics" in form:
         m = joined(*bilstm(p, "sequence", m, m)[:2])
     ahead, back, _ = bilstm(p, "neighbors", x, x)
     if surrounding == "top":
@@ -164,9 +152,9 @@ def syntactic_attention(
     for _ in actions:
         alpha = softmax(roles @ s)  # Eqs. 4 and 5
         d, context = alpha @ m, alpha @ roles  # Eq. 3
-        if nonlinear_semantics:
+        if "nonlinear_semantics" in form:
             d = relu(linear(p, "hidden", relu(d)))
-        logits.append(linear(p, "action", joined(d, context) if syntax_action else d))
+        logits.append(linear(p, "action", joined(d, context) if "syntax_action" in form else d))
         attention.append(alpha)
         s, _ = state = lstm_cell(p, "decoder", context, *state)  # Eq. 6
     return np.array(logits), np.array(attention), roles, m

@@ -6,23 +6,13 @@ import numpy as np
 import pytest
 import torch
 from other_device import OTHER, OtherDevice
-from torch.func import functional_call
+from slopes import slopes
 
 from mini_lib.scan import attention_fast
 from mini_lib.scan.cnn import loss
 from mini_lib.scan.runs import MODELS
 from mini_lib.scan.tasks import MAX_WORDS, encode
-from scan.networks import (
-    COMMANDS,
-    KINDS,
-    NETWORKS,
-    ORACLES,
-    OTHERS,
-    make,
-    noise_for,
-    rows_of,
-    weights,
-)
+from scan.networks import COMMANDS, KINDS, NETWORKS, ORACLES, OTHERS, make, noise_for, rows_of, weights
 
 EXAMPLES = encode(COMMANDS)
 every_network = pytest.mark.parametrize("name", NETWORKS)
@@ -66,19 +56,10 @@ def test_gradients_are_slopes_and_padding_is_of_no_effect(name, monkeypatch):
     filled = torch.where(inside, EXAMPLES.padded().words, 5), lengths, actions, noise
     logits = network(*filled)
     torch.testing.assert_close(network(words, lengths, actions, noise), logits, rtol=0, atol=1e-9)
-    learned = {key: each for key, each in network.named_parameters() if each.requires_grad}
-    gradient = torch.autograd.grad(loss(logits, actions), learned.values())
-    assert all(each.abs().max() > 1e-14 for each in gradient)  # every parameter is of effect
-    ahead = {key: torch.randn_like(each) for key, each in learned.items()}
-    slope = sum((each * ahead[key]).sum() for each, key in zip(gradient, learned, strict=True))
-
-    @torch.no_grad()
-    def moved(by):
-        state = {key: each + by * ahead[key] for key, each in learned.items()}
-        return loss(functional_call(network, state, filled), actions)
-
-    expected = (moved(1e-6) - moved(-1e-6)) / 2e-6
-    torch.testing.assert_close(slope, expected, rtol=1e-5, atol=1e-7)
+    learned = [each for each in network.parameters() if each.requires_grad]
+    gradients, along, expected = slopes(lambda: loss(network(*filled), actions), learned)
+    assert all(each.abs().max() > 1e-14 for each in gradients)  # every parameter is of effect
+    torch.testing.assert_close(along, expected, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -86,12 +86,8 @@ def test_copies_pickles_and_files_are_the_same_network(name, tmp_path):
 
 
 WORDS, LENGTHS, ACTIONS = EXAMPLES.tensors
-
-
 WRONG = {
-    "words have to be a tensor": (WORDS.float(), LENGTHS, ACTIONS),
     "words have to be from 0 to 15": (-WORDS, LENGTHS, ACTIONS),
-    "lengths have to be a tensor": (WORDS, LENGTHS[:1], ACTIONS),
     "lengths have to be from 2 to 8, got 6 to 11": (WORDS, LENGTHS + 3, ACTIONS),
     "actions have to be from 0 to 7": (WORDS, LENGTHS, ACTIONS + 8),
 }

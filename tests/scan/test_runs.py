@@ -8,22 +8,26 @@ import torch
 from mini_lib.errors import UsageError
 from mini_lib.scan import recipes, runs, tasks
 from mini_lib.scan.recipes import examples_of
-from mini_lib.scan.runs import (
-    Settings,
-    accuracy,
-    answers,
-    best_and_last,
-    build,
-    make_parts,
-    paper_settings,
-)
+from mini_lib.scan.runs import Settings, accuracy, answers, best_and_last, build, make_parts, paper_settings
 from mini_lib.scan.tasks import MAX_WORDS, NO_ACTION, WORD_IDS, Split, encode, get_split, simple_order
 from mini_lib.training import TrainingStack, train
 from scan.by_hand import ByHand
 from scan.networks import FORMS
-from scan.runs import SIZES, small
 
 CPU, WORDS = torch.device("cpu"), list(WORD_IDS)
+SIZES = {
+    "syntactic_attention": {"syntax": 8, "semantics": 6},
+    "gru_attention": {"embedding": 6, "hidden": 5},
+    "cnn": {"dim": 8, "layers": 2, "kernel": 3},
+    "li": {"primitive": 4, "function": 4, "units": 6},
+}
+
+
+def small(model="syntactic_attention", **changes):
+    """Few and small."""
+    kept = {"split": "simple", "lr": 1e-2, "epochs": 3, "batch_size": 100 if model == "cnn" else 16}
+    options = SIZES[model] | changes.pop("options", {})
+    return Settings(model=model, **(kept | {"options": options, "checks": (1, 2)} | changes))
 
 
 @pytest.fixture
@@ -179,8 +183,7 @@ def test_stacked_equals_alone(model, options, few, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("model", "stacked"),
-    [*((model, False) for model in SIZES), ("syntactic_attention", True)],
+    ("model", "stacked"), [*((model, False) for model in SIZES), ("syntactic_attention", True)]
 )
 def test_killed_and_resumed_equals_uninterrupted(model, stacked, few, monkeypatch, tmp_path):
     monkeypatch.setattr(recipes, "LINES", 60)

@@ -11,21 +11,8 @@ from hypothesis import given, settings, strategies as st
 
 from mini_lib import datasets
 from mini_lib.errors import UsageError
+from mini_lib.scan import tasks
 from mini_lib.scan.grammar import VERBS, commands, interpret
-from mini_lib.scan.tasks import (
-    MAX_ACTIONS,
-    MAX_WORDS,
-    NO_ACTION,
-    PAD,
-    SPLITS,
-    WORD_IDS,
-    action_count,
-    decode,
-    encode,
-    exactly_right,
-    get_split,
-    simple_order,
-)
 from scan import oracles
 from scan.oracles import actions_of
 
@@ -43,9 +30,9 @@ SIZES = {
 
 
 def test_splits_have_their_sizes_and_no_command_in_both_parts():
-    assert SIZES.keys() == SPLITS.keys()
+    assert SIZES.keys() == tasks.SPLITS.keys()
     for name, (for_training, for_test, copies) in SIZES.items():
-        train, test = get_split(name)
+        train, test = tasks.get_split(name)
         assert (len(train), len(test)) == (for_training, for_test), name
         assert not set(train) & set(test)
         assert len(set(test)) == len(test)
@@ -53,18 +40,18 @@ def test_splits_have_their_sizes_and_no_command_in_both_parts():
 
 
 def test_simple_order_is_the_stored_one_of_all_commands():
-    order = simple_order()
+    order = tasks.simple_order()
     assert sorted(order) == sorted(commands())
     assert hashlib.sha256("\n".join(order).encode()).hexdigest() == SIMPLE_SHA256
-    assert get_split("simple").train + get_split("simple").test == order
-    assert max(map(action_count, order)) == MAX_ACTIONS - 1
-    assert max(len(command.split()) for command in order) == MAX_WORDS - 2
+    assert tasks.get_split("simple").train + tasks.get_split("simple").test == order
+    assert max(map(tasks.action_count, order)) == tasks.MAX_ACTIONS - 1
+    assert max(len(command.split()) for command in order) == tasks.MAX_WORDS - 2
 
 
 def test_length_split_is_sorted_and_cut_at_22_actions():
-    train, test = get_split("length")
+    train, test = tasks.get_split("length")
     assert (len(actions_of(train[-1])), len(actions_of(test[0]))) == (22, 24)
-    assert list(train + test) == sorted(simple_order(), key=lambda command: len(actions_of(command)))
+    assert list(train + test) == sorted(tasks.simple_order(), key=lambda command: len(actions_of(command)))
 
 
 def contains(command, phrase):
@@ -75,7 +62,7 @@ def contains(command, phrase):
 
 @pytest.mark.parametrize("primitive", ["jump", "turn left", "dax"])
 def test_added_primitives_are_tested_in_all_but_themselves(primitive):
-    train, test = get_split(f"add_{primitive.replace(' ', '_')}")
+    train, test = tasks.get_split(f"add_{primitive.replace(' ', '_')}")
     language = oracles.all_commands((*VERBS, "dax") if primitive == "dax" else VERBS)
     held_out = {command for command in language if contains(command, primitive)} - {primitive}
     assert set(test) == held_out
@@ -84,7 +71,7 @@ def test_added_primitives_are_tested_in_all_but_themselves(primitive):
     places = [place for place, command in enumerate(train) if command == primitive]
     assert sum(places) / len(places) == pytest.approx(len(train) / 2, rel=0.05)  # spread over the file
     if primitive != "dax":
-        assert list(test) == [command for command in simple_order() if command in held_out]
+        assert list(test) == [command for command in tasks.simple_order() if command in held_out]
 
 
 def test_splits_are_those_of_the_released_files(monkeypatch):
@@ -93,7 +80,7 @@ def test_splits_are_those_of_the_released_files(monkeypatch):
     monkeypatch.setattr(datasets, "cache_folder", lambda: None)
     turns = {"LEFT": "I_TURN_LEFT", "RIGHT": "I_TURN_RIGHT"}
     for name in ("simple", "length", "add_jump", "add_turn_left"):
-        for part, ours in get_split(name)._asdict().items():
+        for part, ours in tasks.get_split(name)._asdict().items():
             lines = datasets.scan_lines(name, part)
             theirs = [command for command, _ in lines]
             assert Counter(ours) == Counter(theirs)
@@ -106,29 +93,29 @@ def test_splits_are_those_of_the_released_files(monkeypatch):
 @settings(max_examples=30)
 @given(st.lists(st.sampled_from(commands()), min_size=1, max_size=4))
 def test_decoding_undoes_encoding_and_trimming_undoes_padding(texts):
-    examples = encode(texts)
+    examples = tasks.encode(texts)
     for actions, text in zip(examples.actions, texts, strict=True):
-        assert decode(actions) == actions_of(text)
-        assert decode(torch.tensor([*actions.tolist(), 100])) == actions_of(
-            text
-        )  # what comes after the end is not read
+        assert tasks.decode(actions) == actions_of(text)
+        ended = torch.tensor([*actions.tolist(), 100])  # what comes after the end is not read
+        assert tasks.decode(ended) == actions_of(text)
     whole = examples.padded()
-    assert whole.words.shape == (len(texts), MAX_WORDS)
-    assert whole.actions.shape == (len(texts), MAX_ACTIONS)
-    assert (whole.words[:, examples.words.shape[1] :] == WORD_IDS[PAD]).all()
-    assert (whole.actions[:, examples.actions.shape[1] :] == NO_ACTION).all()
+    assert whole.words.shape == (len(texts), tasks.MAX_WORDS)
+    assert whole.actions.shape == (len(texts), tasks.MAX_ACTIONS)
+    assert (whole.words[:, examples.words.shape[1] :] == tasks.WORD_IDS[tasks.PAD]).all()
+    assert (whole.actions[:, examples.actions.shape[1] :] == tasks.NO_ACTION).all()
     last = whole[len(texts) - 1 :]
     assert (len(whole), len(last), len(whole[torch.zeros(len(texts)) > 0])) == (len(texts), 1, 0)
     assert all(
         one.equal(other) for one, other in zip(whole[0], (each[0] for each in whole.tensors), strict=True)
     )
-    for padded, expected in ((whole, examples), (last, encode(texts[-1:]))):
+    for padded, expected in ((whole, examples), (last, tasks.encode(texts[-1:]))):
         for one, other in zip(padded.trimmed().tensors, expected.tensors, strict=True):
             assert one.equal(other)
 
 
 @pytest.mark.parametrize(
-    ("call", "argument"), [(decode, torch.tensor([2, 9, 3])), (encode, "walk"), (get_split, "jump")]
+    ("call", "argument"),
+    [(tasks.decode, torch.tensor([2, 9, 3])), (tasks.encode, "walk"), (tasks.get_split, "jump")],
 )
 def test_what_is_no_command_action_or_split_is_refused(call, argument):
     with pytest.raises(UsageError):
@@ -138,4 +125,4 @@ def test_what_is_no_command_action_or_split_is_refused(call, argument):
 def test_a_command_is_right_if_all_its_actions_and_its_end_are():
     actions = torch.tensor([[2, 3, 0, 0]] * 5)
     predicted = torch.tensor([[2, 3, 7, 7], [2, 3, 0, 0], [2, 2, 3, 0], [4, 3, 0, 0], [3, 2, 0, 0]])
-    assert exactly_right(predicted, actions).tolist() == [True, True, False, False, False]
+    assert tasks.exactly_right(predicted, actions).tolist() == [True, True, False, False, False]

@@ -5,23 +5,10 @@ import pytest
 import torch
 
 from mini_lib import trained
-from mini_lib.errors import UsageError
 from mini_lib.kanerva.runs import Settings, build
-from mini_lib.reproduction.kanerva import dropouts, figures, live, marked
+from mini_lib.reproduction.kanerva import dropouts, live, marked
 from mini_lib.seeding import torch_rng
 from mini_lib.training import train
-
-
-def test_pictures_stand_in_order_and_short_rows_leave_places_empty():
-    color, grey = torch.rand(1, 3, 4, 5), torch.rand(2, 4, 5)
-    fig = figures.pictures({"color": color, "grey": grey})
-    first, empty, *others = fig.axes
-    assert np.allclose(first.images[0].get_array(), color[0].permute(1, 2, 0))
-    assert not empty.axison
-    for ax, picture in zip(others, grey, strict=True):
-        assert np.allclose(ax.images[0].get_array(), picture)
-    with pytest.raises(UsageError, match="'a' is"):
-        figures.pictures({"a": torch.zeros(8, 8)})
 
 
 def test_counts_are_of_every_run_at_every_tenth_update():
