@@ -76,7 +76,7 @@ def by_numpy(name, network, z):
         return oracles.pointer(p, z, network.places.tolist())
     core = {key.replace("transformer.", "core."): value for key, value in p.items() if "transformer." in key}
     names = [row for table in ("every network", "transformer") for row in load("esbn").renamings[table]]
-    theirs = {name: place.of(core) for name, place in places(names, core).items()}
+    theirs = {name: ours for name, (_, ours) in places(names, core).items()}
     return oracles.differences(p, z, partial(esbn_oracles.transformer, theirs))
 
 
