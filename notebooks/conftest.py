@@ -11,9 +11,11 @@ The few that cannot be compared at all have the tag "nbval-ignore-output", and t
 their metadata as "uncompared".
 """
 
+import json
 import os
 import re
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,14 +23,6 @@ import pytest
 SKIPPED = ("application/javascript", "image/svg+xml", "stderr")
 NUMBER = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
 ROUNDING = 1e-5  # relative, of numbers that are shown with all their digits
-
-# Over two cores the longest start first, so that none waits for a long one at the end.
-LONGEST_FIRST = """
-esbn/3_what_carries_over scan/1_scan kanerva/6_learning_to_choose
-kanerva/5_sprites kanerva/2_why_a_product esbn/4_keys kanerva/3_binding kanerva/4_tunings
-functions/1_function_learning functions/3_window functions/5_how_good grid/1_together
-functions/4_uncertainty scan/3_attention kanerva/1_bayesian_memory
-""".split()
 
 os.environ["TQDM_DISABLE"] = (
     "1"  # a bar means nothing once the work is done, and is not stored
@@ -65,14 +59,18 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
         collector.skip_compare += SKIPPED
 
 
+@cache
+def cpu_seconds(path: Path) -> int:
+    return json.loads(path.read_text(encoding="utf-8"))["metadata"].get(
+        "cpu_seconds", 0
+    )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    places = {name: place for place, name in enumerate(LONGEST_FIRST)}
-
-    def place(item: pytest.Item) -> int:
-        name = f"{item.path.parent.name}/{item.path.stem}"
-        return places.get(name, len(places))
-
-    items.sort(key=place)  # stable: the cells of a notebook stay in order
+    """Over two cores the longest start first, so that none waits for a long one at the end."""
+    items.sort(
+        key=lambda item: -cpu_seconds(item.path)
+    )  # stable: the cells of a notebook stay in order
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -145,5 +145,7 @@ def narrow(cells: Iterable[Cell], **wanted: Iterable[str] | None) -> list[Cell]:
 
 def by_table(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
     """Entries by their table, in order."""
-    cells = list(cells)
-    return {table: [c for c in cells if c.table == table] for table in dict.fromkeys(c.table for c in cells)}
+    tables: dict[str, list[Cell]] = {}
+    for cell in cells:
+        tables.setdefault(cell.table, []).append(cell)
+    return tables

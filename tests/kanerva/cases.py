@@ -9,7 +9,7 @@ from mini_lib.kanerva.memory import COUPLINGS, MachineWeights, State, weights_fr
 from mini_lib.seeding import torch_rng
 
 every_rule = pytest.mark.parametrize("coupling", COUPLINGS)
-few = settings(max_examples=25, derandomize=True, deadline=None)
+few = settings(max_examples=25)  # the rest is in tests/conftest.py
 
 
 def randn(*shape, seed=0):
