@@ -8,6 +8,8 @@ STAGES := lint unit slow stored book browser
 
 # One thread a process: results repeat on a machine, and two workers use two cores.
 ALONE := OMP_NUM_THREADS=1
+# Without nbval, whose import takes each process two seconds.
+PYTEST := $(ALONE) $(BIN)/pytest -q -n 2 --dist worksteal -p no:nbval
 NBVAL := $(ALONE) $(BIN)/pytest -q --nbval --nbval-current-env --nbval-cell-timeout=300 \
   --nbval-sanitize-with notebooks/nbval_sanitize.cfg -n 2 --dist loadscope --no-loadscope-reorder
 FOUR := notebooks/esbn/1_tasks.ipynb notebooks/scan/2_streams.ipynb notebooks/functions/2_differences.ipynb \
@@ -84,11 +86,11 @@ format: $(READY)
 
 # With the doctests, which need the same imports.
 unit: $(READY)
-	$(ALONE) $(BIN)/pytest -q -n 2 -m "not slow" --doctest-modules --ignore=tests/browser tests mini_lib
+	$(PYTEST) -m "not slow" --doctest-modules --ignore=tests/browser tests mini_lib
 
 # Of the files that mark a test so: to load all of them takes longer than many a test.
 slow: $(READY)
-	$(ALONE) $(BIN)/pytest -q -n 2 -m slow $$(grep -rl 'mark\.slow' tests --include='test_*.py' | sort)
+	$(PYTEST) -m slow $$(grep -rl 'mark\.slow' tests --include='test_*.py' | sort)
 
 # Kills the command at fifty random moments; takes about ten minutes. Not in `make test`, which kills it once.
 stress: $(READY)
@@ -102,7 +104,7 @@ stored: $(READY)
 	$(NBVAL) notebooks
 
 browser: $(READY)
-	$(BIN)/pytest -q -n 2 -m browser tests/browser
+	$(PYTEST) -m browser tests/browser
 
 lab: $(READY)
 	$(ALONE) $(BIN)/jupyter lab notebooks

@@ -1,13 +1,16 @@
+from pathlib import Path
+
 import hypothesis
 import pytest
 import torch
 from jaxtyping import install_import_hook
 
-from mini_lib.reproduction.cells import PAPERS, STUDIES
-
-# Shapes are checked where tensors are; to check every call of the rest takes longer than the tests do.
-SHAPED = ("datasets", "layers", *PAPERS, *STUDIES, *(f"reproduction.{each}" for each in (*PAPERS, *STUDIES)))
-install_import_hook([f"mini_lib.{each}" for each in SHAPED], "beartype.beartype")
+# Shapes are checked in the modules that state any; to check every call of the rest takes longer than the tests do.
+PACKAGE = Path(__file__).parents[1] / "mini_lib"
+SHAPED = [path for path in PACKAGE.rglob("*.py") if "from jaxtyping import" in path.read_text()]
+install_import_hook(
+    [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in SHAPED], "beartype.beartype"
+)
 torch.set_num_threads(1)  # the networks are small; more threads only wait for each other
 hypothesis.settings.register_profile("any machine", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("any machine")

@@ -13,8 +13,8 @@ from torch import Tensor
 from mini_lib.errors import check_positive_int
 from mini_lib.esbn.tasks import IMAGES, Problems, make_problems
 from mini_lib.functions.tasks import STEPS, evaluation_curves, rows_by_kind
-from mini_lib.scan.grammar import NEW_VERB
-from mini_lib.scan.tasks import Examples, contains_phrase, encode, get_split
+from mini_lib.scan.grammar import NEW_VERB, contains_phrase
+from mini_lib.scan.tasks import Examples, encode, get_split
 from mini_lib.seeding import numpy_rng
 
 HIDDEN = IMAGES  # the number of the glyph that is not shown

@@ -71,6 +71,11 @@ def interpret(command: str) -> list[str]:
     return [step.action for step in derive(command)]
 
 
+def action_count(command: str) -> int:
+    """Return how many actions a command asks for."""
+    return len(derive(command))
+
+
 def derive(command: str) -> list[Step]:
     """Return the actions of a command, each with its source word: a verb, left or right."""
     found, conjunction = parse(command)
@@ -84,6 +89,11 @@ def _meaning(phrase: Phrase, start: int) -> list[Step]:
     turn = [Step(phrase.direction.upper(), start + 1 + bool(phrase.manner))] if phrase.direction else []
     once = {"": turn + act, "opposite": turn + turn + act, "around": 4 * (turn + act)}[phrase.manner]
     return TIMES.get(phrase.times, 1) * once
+
+
+def contains_phrase(command: str, phrase: str) -> bool:
+    """Whether these words follow each other in the command."""
+    return f" {phrase} " in f" {command} "
 
 
 def phrases(verbs: tuple[str, ...] = VERBS) -> list[Phrase]:

@@ -16,7 +16,16 @@ from mini_lib.scan.gru_attention import GRUAttention
 from mini_lib.scan.li import LiNetwork
 from mini_lib.scan.recipes import RECIPES, UPDATES, noise
 from mini_lib.scan.syntactic_attention import SyntacticAttention
-from mini_lib.scan.tasks import ACTION_IDS, NO_ACTION, WORD_IDS, Examples, encode, exactly_right, get_split
+from mini_lib.scan.tasks import (
+    ACTION_IDS,
+    NO_ACTION,
+    SPLITS,
+    WORD_IDS,
+    Examples,
+    encode,
+    exactly_right,
+    get_split,
+)
 from mini_lib.seeding import seeded, torch_rng
 from mini_lib.settings import RunSettings
 from mini_lib.training import TrainingRun
@@ -51,8 +60,8 @@ class Settings(RunSettings):
     def __post_init__(self) -> None:
         """Raise UsageError for values with which no run can be made."""
         super().__post_init__()
-        get_split(self.split)
         self.check_known(
+            ("split", "split", SPLITS),
             ("model", "model", MODELS),
             ("validation", "validation", VALIDATIONS),
             ("source of commands", "source", ("generated", "released")),

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from mini_lib.errors import UsageError, check_names, check_positive_int
 from mini_lib.module import Noise, holds
-from mini_lib.scan.grammar import NEW_VERB, VERBS, commands, interpret
+from mini_lib.scan.grammar import NEW_VERB, VERBS, action_count, commands, contains_phrase, interpret
 from mini_lib.seeding import numpy_rng
 
 SOS, EOS, PAD = "<SOS>", "<EOS>", "<NULL>"
@@ -159,11 +159,6 @@ class Split(NamedTuple):
     test: tuple[str, ...]  #: commands, once each.
 
 
-def action_count(command: str) -> int:
-    """Return how many actions a command asks for."""
-    return len(_action_ids(command)) - 1
-
-
 @cache
 def simple_order() -> tuple[str, ...]:
     """All commands in the hidden order of the released files: the simple split's for training, then for the test."""
@@ -173,8 +168,9 @@ def simple_order() -> tuple[str, ...]:
 
 def _length() -> Split:
     """Up to 22 actions for training, 24 and more for the test; sorted by length, as the released files are."""
-    ordered = sorted(simple_order(), key=action_count)
-    cut = sum(action_count(command) <= LENGTH_TRAIN for command in ordered)
+    counts = {command: action_count(command) for command in simple_order()}
+    ordered = sorted(counts, key=counts.get)
+    cut = sum(count <= LENGTH_TRAIN for count in counts.values())
     return Split(tuple(ordered[:cut]), tuple(ordered[cut:]))
 
 
@@ -193,11 +189,6 @@ def _without(*primitives: str) -> Split:
     train = rest + [primitive for primitive in primitives for _ in range(len(rest) // PRIMITIVE_SHARE)]
     mixed = numpy_rng(0, "order", *primitives).permutation(len(train))
     return Split(tuple(train[number] for number in mixed), tuple(test))
-
-
-def contains_phrase(command: str, phrase: str) -> bool:
-    """Whether these words follow each other in the command."""
-    return f" {phrase} " in f" {command} "
 
 
 SPLITS: dict[str, Callable[[], Split]] = {
