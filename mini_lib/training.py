@@ -304,6 +304,8 @@ def load_epoch(runs: Sequence[tuple[Callable[[int], Batch], int, str]], epoch: i
     for draw, examples, name in runs:
         batches.append(batch := draw(epoch))
         for key, value in batch.items():
+            if not isinstance(value, Tensor):
+                raise UsageError(f"epoch of {name} gives {key!r} as {type(value).__name__}, not as a tensor")
             if value.dim() == 0 or len(value) != examples:
                 raise UsageError(
                     f"epoch {epoch} of {name} gives {key!r} of shape {list(value.shape)}; the run has {examples} "

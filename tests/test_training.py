@@ -402,6 +402,7 @@ def test_a_stack_that_fails_while_the_next_epoch_is_drawn_is_free_at_once(stacke
         ({"key": "../evil"}, "key names a file"),
         ({"evaluate": 3}, "evaluate has to be a function"),
         ({"epoch": lambda e: {"x": torch.zeros(32, 3)}}, r"epoch 0 of toy 1 gives 'x' of shape \[32, 3\]"),
+        ({"epoch": lambda e: {"x": torch.zeros(64, 3).numpy()}}, "gives 'x' as ndarray, not as a tensor"),
         ({"loss": lambda model, batch: (batch["y"], batch["y"])}, r"has to return \(loss, score\)"),
         ({"evaluate": lambda model: {"e": torch.ones(2)}}, "has to return numbers by name"),
         ({"key": "toy-2"}, "the same key"),

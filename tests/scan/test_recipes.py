@@ -80,9 +80,11 @@ def test_batches_by_tokens_are_filled_with_as_many_commands_as_fit(monkeypatch):
     rows, others = (each["epoch"](0)["rows"] for each in (sampler, other))
     batches = [[number for number in row if number >= 0] for row in rows.tolist()]
     assert sum(map(len, batches)) == 500
-    places = [len(batch) * max(longest[n] for n in batch) for batch in batches]
-    assert all(filled <= 100 for filled in places)
-    assert sum(places) > 50 * len(places)  # more than half full, or two of them would have been one
+    sizes = torch.stack([examples.lengths, steps], dim=1).tolist()
+    batches.sort(key=lambda batch: [sizes[n] for n in batch] + [[99]])
+    assert all(len(batch) * max(longest[n] for n in batch) <= 100 for batch in batches)
+    for batch, (following, *_) in pairwise(batches):
+        assert (len(batch) + 1) * max(longest[n] for n in (*batch, following)) > 100
     assert sampler["constants"]["words"].equal(batch_of(examples)["words"])
     assert not others.equal(rows)  # another seed has the same batches in another order
     assert sorted(others.tolist()) == sorted(rows.tolist())
