@@ -112,7 +112,7 @@ def write_gallery(folder: Path, root: Path, ledgers: Iterable[tuple[str, Ledger]
         for each, own in shown:
             name = f"gallery/{ledger.paper}-{each.tag}.png"
             each.picture.thumbnail((WIDTH, WIDTH))  # no wider than a page shows it when it is enlarged
-            each.picture.save(folder / name, optimize=True)
+            each.picture.save(folder / name)
             cards.append(_card(own, each, name))
         if cards:
             parts += [f"## {title}", "::::{div} gallery", *cards, "::::"]
