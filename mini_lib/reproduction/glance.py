@@ -3,10 +3,10 @@
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from mini_lib.reproduction.cells import paper_module
 from mini_lib.reproduction.claims import Judgement, level_mean
 from mini_lib.reproduction.comparison import Comparison, counted
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, REPRODUCED, UNCLEAR
@@ -56,8 +56,10 @@ class Layout(NamedTuple):
     chapters: Mapping[str, str]  #: the notebook about a table or figure, by the beginning of its name.
     agree: bool = False  #: whether numbers only agree, as what was trained may not be what the authors did.
     map: Mapping[str, str] = {}  #: what each table of the map is about; none where there is no map.
+    chance: Mapping[str, float] = {}  #: the score of a guess, by task, where there is a choice of answers.
 
 
+@cache
 def layout(paper: str) -> Layout:
     """The layout of a paper's page."""
     read = tomllib.loads(TEMPLATES.joinpath(f"{paper}.toml").read_text(encoding="utf-8"))
@@ -139,16 +141,14 @@ def strip_of(each: Comparison, low: float = 0.0, top: float = 100.0) -> str:
 
 
 def chance(each: Comparison) -> float | None:
-    """The score of a guess, in percent, where the paper's `cells` module computes one."""
-    percent = getattr(paper_module(each.cell.paper), "chance", None)
-    return percent and percent(each.cell.settings)
+    """The score of a guess, in percent, where there is a choice of answers."""
+    return layout(each.cell.paper).chance.get(each.cell.settings.get("task"))
 
 
 def at_chance(each: Comparison) -> bool:
     """Whether both scores are at chance: then they show nothing of a network, however far apart they are."""
     guess, scores = chance(each), (each.paper.mean, each.ours.mean)
-    known = guess is not None and None not in scores
-    return known and all(abs(score - guess) <= AT_CHANCE for score in scores)
+    return None not in (guess, *scores) and all(abs(score - guess) <= AT_CHANCE for score in scores)
 
 
 def how_far(each: Comparison) -> str:

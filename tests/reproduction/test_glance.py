@@ -84,7 +84,7 @@ def test_dots_that_coincide_are_stacked_between_axis_and_mean(runs):
 
 def test_numbers_of_a_group_are_on_one_axis():
     values = {"a": (1.5, 1.0, 1.1, 1.2), "b": (0.1, 0.2, 0.3, 0.1)}
-    at = {name: number(*own, unit="MSE", table="functions.table1") for name, own in values.items()}
+    at = {name: number(*own, unit="MSE", task="") for name, own in values.items()}
     group = Group("Errors", "esbn/1_tasks", [Item("A", "a"), Item("B", "b")])
     found = glance.lines(group, at, {}, dict(zip(WORDS, WORDS, strict=True)))
     assert [(each.label, ends(each.strip)) for each in found] == [("A", [0, 1.5]), ("B", [0, 1.5])]

@@ -75,8 +75,3 @@ def build(settings: dict, seed: int) -> TrainingRun:
 def data_source(settings: dict) -> str:
     """The images of such a run, as its record names them."""
     return Settings.from_dict(settings).images
-
-
-def chance(settings: dict) -> float:
-    """The score of a guess, in percent."""
-    return 100 / TASKS[settings["task"]].classes

@@ -37,20 +37,9 @@ def problem(
 
     A wrong `choice` of somebody has a dashed frame. The title is that of the task, if none is given.
     """
-    fig, ax = figure(size=size)
-    _draw_problem(ax, task, images, problems, number)
-    if choice not in (None, int(problems.answers[number])):
-        _frame(ax, (choice, 2.6), 1, RULE, style="--")
-    if title is not None:
-        ax.set_title(title)
-    return fig
-
-
-def _draw_problem(ax: Axes, task: str, images, problems: Problems, number: int) -> None:
     spec = get_task(task)
     ids, right = problems.ids[number], int(problems.answers[number])
-    if len(ids) != spec.length:
-        raise ValueError(f"a problem of {spec.title} has {spec.length} images, this one has {len(ids)}")
+    fig, ax = figure(size=size)
     places = PLACES[task]
     for image, place in zip(images[ids], places, strict=True):
         _picture(ax, image, place)
@@ -65,9 +54,13 @@ def _draw_problem(ax: Axes, task: str, images, problems: Problems, number: int) 
         frame = {"boxstyle": "square,pad=0.4", "fill": False, "edgecolor": RIGHT, "linewidth": 2}
         look = {"fontsize": "large", "bbox": frame, "ha": "center", "va": "center"}
         ax.text(2.06, 2.05, ("same", "different")[right], **look)
+    if choice not in (None, right):
+        _frame(ax, (choice, 2.6), 1, RULE, style="--")
+    title = spec.title if title is None else title
     width, height = EXTENT.get(task, (4.0, 3.9))
-    ax.set(xlim=(-0.15, width), ylim=(height + 0.2, -0.2), title=spec.title, aspect="equal", anchor="N")
+    ax.set(xlim=(-0.15, width), ylim=(height + 0.2, -0.2), title=title, aspect="equal", anchor="N")
     ax.set_axis_off()
+    return fig
 
 
 def _picture(ax: Axes, image: Tensor, place: Place, side: float = 0.92) -> None:
