@@ -85,7 +85,7 @@ def test_all_that_a_paper_numbers_and_claims_has_one_row_with_its_code_and_its_t
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_every_row_detail_and_finding_is_told_and_every_variant_has_its_detail(paper):
+def test_every_row_detail_and_finding_has_its_words_and_every_variant_its_detail(paper):
     stored, book = read(paper), ledger.load(paper)
     assert set(stored) <= {"numbered", "row", "detail", "finding", "renaming", "claims_test"}
     assert not [row.number for row in book.rows if not row.what.strip().endswith((".", "?"))]
