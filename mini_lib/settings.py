@@ -29,7 +29,6 @@ class FrozenDict(dict):
 
 
 ABOVE_ZERO = {int: check_positive_int, float: check_positive, float | None: check_positive}
-FROM_ZERO = {"m", "seeds_after", "balance_until", "ae_weight", "balance"}  # numbers that may be 0
 SCHEDULE = {"lr", "epochs", "updates", "checks"}  # fields that say how long and how fast
 # What a field of each type takes, in the words of messages.
 KINDS = {
@@ -65,13 +64,14 @@ class RunSettings:
     """
 
     PAPER: ClassVar[str]
+    FROM_ZERO: ClassVar[Collection[str]] = ()  #: fields whose numbers may be 0.
 
     def __post_init__(self) -> None:
-        """Keep every field in its type; UsageError for a value of another type. Numbers have to be above 0."""
+        """Keep every field in its type; UsageError for another type, and for numbers not above 0 (`FROM_ZERO`)."""
         for field in fields(self):
             value = typed(field.name, field.type, getattr(self, field.name))
             self.keep(**{field.name: value})
-            if field.type in ABOVE_ZERO and field.name not in FROM_ZERO and value is not None:
+            if field.type in ABOVE_ZERO and field.name not in self.FROM_ZERO and value is not None:
                 ABOVE_ZERO[field.type](**{field.name: value})
 
     def network(self) -> nn.Module:

@@ -148,9 +148,11 @@ WRONG = {
 
 @pytest.mark.parametrize("paper", RUNS)
 def test_every_field_refuses_what_is_not_of_its_type(paper):
-    tiny = next(settings for settings in TINY.values() if settings["paper"] == paper)
+    tiny = next((settings for settings in TINY.values() if settings["paper"] == paper), None)
+    assert tiny, f"put a network of {paper} into TINY, in doctor.py"
     kind = RUNS[paper].Settings
     for each in fields(kind):
+        assert each.type in WRONG, f"annotate {each.name} with a type of settings.KINDS"
         for value in WRONG[each.type]:
             with pytest.raises(UsageError, match=f"^{each.name} has to be "):
                 kind.from_dict(tiny | {each.name: value})
@@ -161,18 +163,20 @@ def test_every_field_refuses_what_is_not_of_its_type(paper):
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_frozen_table_names_every_option_of_every_network(paper):
     """One that is added later has to say there what runs did before; one that is gone goes there, too."""
-    [entry] = [entry for entry in FROZEN if entry["paper"] == paper and "options" in entry]
-    assert entry["options"].keys() == RUNS[paper].MODELS.keys()
+    frozen = [entry["options"] for entry in FROZEN if entry["paper"] == paper and "options" in entry]
+    assert frozen, f"enter the defaults of {paper} and its networks' options in hash_defaults.json"
+    assert frozen[0].keys() == RUNS[paper].MODELS.keys()
     for settings in TINY.values():
         if settings["paper"] == paper:
             made = RUNS[paper].Settings.from_dict(settings)
-            assert entry["options"][made.model].keys() == made.options.keys(), made.model
+            assert frozen[0][made.model].keys() == made.options.keys(), made.model
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_frozen_table_names_every_field(kind):
     names = {each.name for each in fields(kind)} - {"options"}
-    assert names in [{*one["required"], *one["defaults"]} for one in FROZEN if one["paper"] == kind.PAPER]
+    entered = [{*one["required"], *one["defaults"]} for one in FROZEN if one["paper"] == kind.PAPER]
+    assert names in entered, f"enter the fields of {kind.__module__} in hash_defaults.json: {names}"
 
 
 def test_each_stored_hash_still_comes_out(monkeypatch):
@@ -186,7 +190,8 @@ def test_each_stored_hash_still_comes_out(monkeypatch):
         stored = record["settings"]
         kind = next((kinds[name] for name in kinds if name in stored), RUNS[stored["paper"]].Settings)
         assert record["hash"] == kind.from_dict(stored).hash == settings_hash(stored) == digest
-    assert {record["settings"]["paper"] for record in seen.values()} == {*RUNS}
+    lacking = {*RUNS} - {record["settings"]["paper"] for record in seen.values()}
+    assert not lacking, "no run on record: make one with `mini-lib reproduce`"
 
 
 def test_a_weight_that_the_experiment_gives_a_divergence_is_no_other_run():

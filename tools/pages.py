@@ -13,8 +13,9 @@ FOLDER = Path("book/generated")
 
 if __name__ == "__main__":
     records = Records()
-    for old in FOLDER.glob("*.md"):
-        old.unlink()
-    pages = write_pages(FOLDER, records)
     ledgers = [(title, ledger.load(paper)) for paper, title in PAPERS.items()]
-    print(*pages, write_page(FOLDER, records), write_gallery(FOLDER, Path(), ledgers), sep="\n")
+    pages = [*write_pages(FOLDER, records), write_page(FOLDER, records)]
+    pages.append(write_gallery(FOLDER, Path(), ledgers))
+    for old in {*FOLDER.glob("*.md")} - {*pages}:
+        old.unlink()
+    print(*pages, sep="\n")

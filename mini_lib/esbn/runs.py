@@ -44,6 +44,7 @@ class Settings(RunSettings):
     """Settings of a run, without its seed."""
 
     PAPER: ClassVar[str] = PAPER
+    FROM_ZERO: ClassVar[tuple[str, ...]] = ("m",)
 
     task: str  #: "same_different", "rmts", "distribution_of_three" or "identity_rules".
     m: int  #: images withheld from training.

@@ -60,6 +60,7 @@ class Settings(RunSettings):
     """Settings of a run, without its seed."""
 
     PAPER: ClassVar[str] = PAPER
+    FROM_ZERO: ClassVar[tuple[str, ...]] = ("m", "seeds_after")
 
     task: str  #: "distribution_of_three", "rmts", "match", "name", "curves" or "commands".
     model: str  #: one of `models_for(task)`.

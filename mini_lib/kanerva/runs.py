@@ -31,6 +31,7 @@ class Settings(RunSettings):
     """What a run of this paper is, but for its seed."""
 
     PAPER: ClassVar[str] = PAPER
+    FROM_ZERO: ClassVar[tuple[str, ...]] = ("ae_weight", "balance", "balance_until")
 
     task: str  #: "digits", "rgb" or "dsprites".
     machines: int  #: of a memory, K.

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from mini_lib.reproduction.cells import TUTORIAL, size_and_name
+from mini_lib.errors import check_names
+from mini_lib.reproduction.cells import PAPERS, TUTORIAL, cells_of, size_and_name
 from mini_lib.reproduction.comparison import Comparison, counted
 from mini_lib.reproduction.judgement import (
     NOT_REPRODUCED,
@@ -33,9 +34,7 @@ class Claim:
     id: str  #: such as "esbn.C1".
     statement: str  #: in a sentence.
     source: str  #: where the paper says so; of one of ours, what it belongs to.
-    rule: (
-        dict  #: its `kind` (of `judgement.KINDS`), the entries it names, its numbers; a `metric` of its own.
-    )
+    rule: dict  #: its `kind` (of `judgement.KINDS`), the entries it names, its numbers; a `metric`.
     ours: bool = False  #: whether it is ours: the paper does not say so.
     control: bool = False  #: whether no claim on its tables is reproduced where this one is not.
     presumes: str = ""  #: the claim without which there is nothing to test.
@@ -72,8 +71,13 @@ class Judgement(NamedTuple):
 
 @cache
 def load_claims() -> tuple[Claim, ...]:
-    """All claims, as claims.json has them."""
-    return tuple(Claim(**entry) for entry in load_json(Path(__file__).with_name("claims.json"), list))
+    """All claims, as claims.json has them; UsageError where one names an entry that no paper has."""
+    claims = tuple(Claim(**entry) for entry in load_json(Path(__file__).with_name("claims.json"), list))
+    known = dict.fromkeys(cell.place for paper in PAPERS for cell in cells_of(paper))
+    for claim in claims:
+        lacking = [each for each in claim.cells() if each not in known]
+        check_names(f"entry of {claim.id}", lacking, known)
+    return claims
 
 
 def judge(comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = None) -> list[Judgement]:

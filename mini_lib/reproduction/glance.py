@@ -1,12 +1,12 @@
-"""The one table of a replication page: what the paper reports, our runs as dots beside it, and what that makes."""
+"""The one table of a replication page: what the paper reports, our runs as dots next to it, and the verdict."""
 
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from mini_lib.reproduction.cells import paper_module
 from mini_lib.reproduction.claims import Judgement, level_mean
 from mini_lib.reproduction.comparison import Comparison, counted
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, REPRODUCED, UNCLEAR
@@ -26,7 +26,7 @@ MEANINGS = {
 }
 AT_CHANCE = 1.0  # points from chance within which a score counts as chance
 WIDTH, HEIGHT, EDGE = 180, 42, 14  # of a strip of dots, and from where to where its axis goes
-AXIS = 30  # the height of the axis; numbers stand below
+AXIS = 30  # the height of the axis; numbers are below
 DOT, STACK = 6, 12  # how wide a dot is, and how high dots may be stacked
 
 
@@ -49,24 +49,24 @@ class Group(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What `templates/PAPER.toml` says of a paper's page."""
+    """How a paper's page is laid out, in `templates/PAPER.toml`."""
 
     groups: Sequence[Group]  #: the table.
     columns: Mapping[str, str]  #: of the fold: what a claim was judged on.
     chapters: Mapping[str, str]  #: the notebook about a table or figure, by the beginning of its name.
-    agree: bool  #: whether numbers only agree, as what was trained may not be what the authors did.
-    map: Mapping[str, str]  #: what each table of the map is about; none where there is no map.
-    told: Mapping[str, str | dict]  #: what the words of the page rest on, by the ids of entries and claims.
+    agree: bool = False  #: whether numbers only agree, as what was trained may not be what the authors did.
+    map: Mapping[str, str] = {}  #: what each table of the map is about; none where there is no map.
+    chance: Mapping[str, float] = {}  #: the score of a guess, by task, where there is a choice of answers.
 
 
+@cache
 def layout(paper: str) -> Layout:
     """The layout of a paper's page."""
     read = tomllib.loads(TEMPLATES.joinpath(f"{paper}.toml").read_text(encoding="utf-8"))
     groups = [
         Group(**group | {"lines": [Item(**line) for line in group["lines"]]}) for group in read["group"]
     ]
-    more = (read.get("agree", False), read.get("map", {}), read.get("told", {}))
-    return Layout(groups, read["columns"], read["chapters"], *more)
+    return Layout(groups, **{name: read[name] for name in Layout._fields if name in read})
 
 
 class Line(NamedTuple):
@@ -78,7 +78,7 @@ class Line(NamedTuple):
     strip: str
     verdict: str  #: one of `judgement.WORDS`, for its color.
     word: str
-    said: str = ""  #: what stands beside the word.
+    detail: str = ""  #: next to the word.
 
 
 def lines(
@@ -123,7 +123,7 @@ def _compared(name: str, each: Comparison, ends: tuple[float, float], words: Map
         strip_of(each, *ends),
         each.verdict,
         words[each.verdict],
-        beside(each),
+        how_far(each),
     )
 
 
@@ -141,20 +141,18 @@ def strip_of(each: Comparison, low: float = 0.0, top: float = 100.0) -> str:
 
 
 def chance(each: Comparison) -> float | None:
-    """The score of a guess, in percent, where a task has a choice of answers."""
-    task = paper_module("esbn").TASKS.get(each.cell.settings.get("task", ""))
-    return task and 100 / task.classes
+    """The score of a guess, in percent, where there is a choice of answers."""
+    return layout(each.cell.paper).chance.get(each.cell.settings.get("task"))
 
 
 def at_chance(each: Comparison) -> bool:
-    """Whether both scores are at chance: then they say nothing of a network, however far apart they are."""
+    """Whether both scores are at chance: then they show nothing of a network, however far apart they are."""
     guess, scores = chance(each), (each.paper.mean, each.ours.mean)
-    known = guess is not None and None not in scores
-    return known and all(abs(score - guess) <= AT_CHANCE for score in scores)
+    return None not in (guess, *scores) and all(abs(score - guess) <= AT_CHANCE for score in scores)
 
 
-def beside(each: Comparison) -> str:
-    """What stands beside the word: how far apart the numbers are, and how far luck explains, where that decides."""
+def how_far(each: Comparison) -> str:
+    """How far apart the numbers are, and how far luck explains, where that decides."""
     difference = each.difference
     if difference is None:
         return ""
@@ -176,7 +174,7 @@ def beside(each: Comparison) -> str:
 
 
 def claimed(judgement: Judgement) -> tuple[str, str]:
-    """The word for a claim, and what has to stand beside it."""
+    """The word for a claim, and what has to be next to it."""
     if judgement.untestable:
         return "cannot be tested", judgement.claim.otherwise
     word = (HELD if judgement.scale.startswith("paper") else SEEN)[judgement.verdict]
@@ -191,24 +189,24 @@ def _stated(line: Item, at: Mapping[str, Comparison], judged: Mapping[tuple[str,
     means = [each.mean() if "metric" not in rule else level_mean(each, rule["metric"]) for each in own]
     runs = [list(mean.runs.values()) for mean in means]
     signs = ("● ", "○ ") if len(runs) > 1 else ("",)
-    told = ", ".join(
+    values = ", ".join(
         sign + (name if "{}" in name else f"{name} {{}}").format(_number(mean.value))
         for sign, (name, _), mean in zip(signs, line.shown, means, strict=True)
     )
     needed = "" if limit is None else f"over {limit:,}" if limit > 100 else f" (needed: {limit:g})"
-    word, said = claimed(judgement)
+    word, detail = claimed(judgement)
     if word == SEEN[UNCLEAR]:
         better = [value < means[0].value if limit is None else value >= limit for value in runs[-1]]
-        said = f"{sum(better)} of {len(better)} {'are lower' if limit is None else 'reach it'}"
+        detail = f"{sum(better)} of {len(better)} {'are lower' if limit is None else 'reach it'}"
     low, top = _ends([value for own in runs for value in own] + [limit or 0] * (len(runs) == 1))
     return Line(
         line.name,
         needed,
-        f"{told}{needed * ('(' in needed)}<small>{' and '.join(map(str, map(len, runs)))} runs</small>",
+        f"{values}{needed * ('(' in needed)}<small>{' and '.join(map(str, map(len, runs)))} runs</small>",
         strip(top, runs, None, {limit: "needed"} if limit else {}, low),
         judgement.verdict,
         word,
-        said,
+        detail,
     )
 
 
@@ -273,5 +271,5 @@ def strip(
             f"<title>{_number(value)}</title></circle>"
             for value, up in zip(sorted(own), _stacked([*map(place, sorted(own))], room), strict=True)
         ]
-    told = f"{counted(sum(map(len, runs)), 'run')} as dots" if any(runs) else "no run"
-    return f'<svg class="dots" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{told}">{"".join(parts)}</svg>'
+    label = f"{counted(sum(map(len, runs)), 'run')} as dots" if any(runs) else "no run"
+    return f'<svg class="dots" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'

@@ -40,6 +40,7 @@ def environment() -> Environment:
     found = Environment(loader=FileSystemLoader(glance.TEMPLATES), **how)
     found.globals |= {"WORDS": WORDS, "SIGNS": SIGNS, "outcome": outcome, "tally": tally, "mark": mark}
     found.globals |= {"card": card, "chapter": chapter, "level_mean": level_mean}
+    found.tests["at_chance"] = glance.at_chance
     found.filters |= {"anchor": anchor, "class": lambda word: word.replace(" ", "-")}
     return found
 
@@ -57,7 +58,7 @@ def anchor(name: str) -> str:
 
 
 def once(entries: Iterable[Comparison]) -> list[Comparison]:
-    """Each number once: a network that stands in two tables of a paper counts in the first."""
+    """Each number once: a network that is in two tables of a paper counts in the first."""
     found: dict[tuple, Comparison] = {}
     for each in entries:
         found.setdefault((each.number, each.paper), each)
@@ -73,21 +74,21 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     page = glance.layout(paper)
     words = glance.AGREES if page.agree else dict(zip(WORDS, WORDS, strict=True)) | {NOT_RUN: FEW}
     claims = [_claim(*each, page.chapters) for each in groupby(judgements, lambda each: each.claim)]
-    told = sorted((each for each in claims if each["said"]), key=lambda each: each["place"][0] == OURS)
+    shown = sorted((each for each in claims if each["verdicts"]), key=lambda each: each["place"][0] == OURS)
     verdicts = {at[each.entry].verdict for group in page.groups for each in group.lines if each.entry}
     return {
         "name": paper,
         "table": [(group, glance.lines(group, at, judged, words)) for group in page.groups],
         "words": words,
-        "meanings": [(words[word], said) for word, said in glance.MEANINGS.items() if word in verdicts],
+        "meanings": [(words[word], meaning) for word, meaning in glance.MEANINGS.items() if word in verdicts],
         "at": at,
         "numbers": numbers,
         "reports_numbers": bool(numbers),
         "grids": _grids(numbers, page.map) if page.map else [],
         "marks": Counter(map(mark, numbers)) if page.map else {},
         "columns": page.columns,
-        "claims": [(place, list(own)) for place, own in groupby(told, lambda each: each["place"])],
-        "unjudged": len(claims) - len(told),
+        "claims": [(place, list(own)) for place, own in groupby(shown, lambda each: each["place"])],
+        "unjudged": len(claims) - len(shown),
         "briefs": [each for each in ledger.load(paper).details if each.brief],
     }
 
@@ -116,10 +117,10 @@ def outcome(each: Comparison) -> str:
     """What became of a reported number of the map: the number, ours, and the verdict."""
     if not each.ours.n:
         return f"reported {each.paper}, no run of ours"
-    numbers, said = f"reported {each.paper}, ours {each.ours.rounded()}", glance.beside(each)
+    numbers, far = f"reported {each.paper}, ours {each.ours.rounded()}", glance.how_far(each)
     if each.verdict == NOT_RUN:
         return f"{numbers} in {counted(each.ours.n, 'run')}"
-    return f"{numbers}: {each.verdict}{f' ({said})' * bool(said)}"
+    return f"{numbers}: {each.verdict}{f' ({far})' * bool(far)}"
 
 
 def card(each: Comparison) -> str:
@@ -144,20 +145,20 @@ def mark(each: Comparison) -> str:
 
 
 def _claim(claim: Claim, judgements: Iterable[Judgement], chapters: Mapping[str, str]) -> dict:
-    """A claim, where it stands, and what was said of it: a verdict, a word and what is beside it, by column."""
+    """A claim, its place, and by column its verdict, with the word for it and what is next to the word."""
     table = claim.cells()[0].split("/")[0]
     place, source = (OURS, "") if claim.ours else ("Claims of the paper", claim.source)
     if table_name(table).startswith("Figure"):
         place, source = table_name(table), "ours" * claim.ours
-    said = {}
+    verdicts = {}
     for each in judgements:
         size, name = size_and_name(each.scale.removeprefix("paper"))
         column = size if size == "paper" else "small"
         if name:
             column = "task" if ledger.kind_of(claim.paper, name) == "task" else "addition"
         if each.verdict != NOT_RUN:
-            said[column] = (each.verdict, *glance.claimed(each))
+            verdicts[column] = (each.verdict, *glance.claimed(each))
     notebook = next((found for start, found in chapters.items() if table.startswith(start)), None)
     if notebook is None:
         raise CorruptFileError(f"[chapters] in templates/{claim.paper}.toml has no notebook about {table}")
-    return {"claim": claim, "place": (place, notebook), "source": source, "said": said}
+    return {"claim": claim, "place": (place, notebook), "source": source, "verdicts": verdicts}

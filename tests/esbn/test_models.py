@@ -223,7 +223,7 @@ def test_trace_is_what_the_network_does(model):
 
 
 KINDS = [(model, "conv") for model in MODELS] + [("lstm", kind) for kind in ENCODERS if kind != "conv"]
-POOL, IDS = torch.rand(5, 32, 32), torch.randint(5, (8, 9))
+POOL, IDS = batch()
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from mini_lib.reproduction import Cell, Claim, Measured, judge, load_claims
+from mini_lib.errors import UsageError
+from mini_lib.reproduction import Cell, Claim, Measured, claims, judge, load_claims
 from mini_lib.reproduction.cells import PAPERS, TUTORIAL, cells_of
 from mini_lib.reproduction.claims import level_mean, updates_to
 from mini_lib.reproduction.comparison import Comparison
@@ -42,14 +43,14 @@ def test_every_claim_on_numbers_is_true_of_the_papers_own(each):
         assert word == (UNCLEAR if each.id in CLOSE else REPRODUCED), detail
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_claims_name_entries_that_are_declared_and_have_ids_of_their_own(paper):
-    declared = {cell.id for cell in cells_of(paper)}
-    claims = [each for each in load_claims() if each.paper == paper]
-    assert len({each.id for each in claims}) == len(claims) > 0
-    for each in claims:
-        assert set(each.cells()) <= declared, each.id
-    assert all(each.ours for each in claims if each.control)
+def test_claims_have_ids_of_their_own_and_name_entries_that_there_are(monkeypatch):
+    stored = load_claims()
+    assert len({each.id for each in stored}) == len(stored)
+    assert all(each.ours for each in stored if each.control)
+    wrong = replace(stored[0], id="scan.C99", rule={"cells": ["scan.table1/CNN/Ad jump"]})
+    monkeypatch.setattr(claims, "load_json", lambda *_: [vars(wrong)])
+    with pytest.raises(UsageError, match=r"entry of scan\.C99 .* did you mean 'scan\.table1/CNN/Add jump'"):
+        load_claims.__wrapped__()
 
 
 A, B = "esbn.table13/Identity rules/m=0", "esbn.table13/Identity rules/m=50"

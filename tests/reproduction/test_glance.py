@@ -55,13 +55,17 @@ def places(svg, axis="cx"):
     ],
 )
 def test_a_verdict_has_next_to_it_how_far_apart_the_numbers_are_and_what_luck_explains(each, verdict, words):
-    assert (each.verdict, glance.beside(each)) == (verdict, words)
+    assert (each.verdict, glance.how_far(each)) == (verdict, words)
 
 
 def test_a_dot_is_where_its_run_is_and_the_reported_interval_about_its_mean():
     drawn = strip(100.0, [[0.0, 100.0], [50.0]], (50.0, 10.0), {25.0: "chance"}, ticks=(50.0,))
     assert places(drawn) == [EDGE, WIDTH - EDGE, WIDTH / 2]
     assert places(strip(60.0, [[50.0]], low=40.0)) == [WIDTH / 2]
+    assert places(strip(50.0, [[25.0, math.inf]])) == [
+        WIDTH / 2,
+        WIDTH - EDGE,
+    ]  # of one that never gets there
     assert drawn.count("ring") == 1  # the second set
     assert 'M74.8 7H105.2"' in drawn
     assert "M52.0 1V30" in drawn
@@ -101,21 +105,17 @@ def test_an_axis_has_round_ends_and_is_cut_where_networks_differ_little(values, 
     assert glance._ends(values) == axis
 
 
-def test_a_run_that_never_reaches_a_level_is_at_the_end_of_the_axis():
-    assert places(strip(50.0, [[25.0, math.inf]])) == [WIDTH / 2, WIDTH - EDGE]
-
-
 @pytest.mark.parametrize(
-    ("rule", "others", "told", "said"),
+    ("rule", "others", "ours", "detail"),
     [
         ({"at_least": 0.95}, (), "{:.3g} (needed: 0.95)", "1 of 3 reach it"),
         ({}, (0.3, 0.3, 0.3), "● one 0.3, ○ two {:.3g}", "1 of 3 are lower"),
     ],
 )
-def test_what_is_undecided_says_how_many_runs_are_for_it(rule, others, told, said):
+def test_what_is_undecided_says_how_many_runs_are_for_it(rule, others, ours, detail):
     line = stated(others, runs := (0.2, 0.9, 0.96), rule)
-    assert line.ours.partition("<")[0] == told.format(sum(runs) / 3)
-    assert (line.word, line.said) == ("undecided", said)
+    assert line.ours.partition("<")[0] == ours.format(sum(runs) / 3)
+    assert (line.word, line.detail) == ("undecided", detail)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mini_lib.reproduction.cells import PAPERS
+from mini_lib.reproduction.cells import PAPERS, cells_of
+from mini_lib.reproduction.tables import has_numbers
 
 ROOT = Path(__file__).parents[2]
 FILES = (
@@ -14,22 +15,27 @@ FILES = (
     *("mini_lib/reproduction/records/{}.*", "tests/{}/__init__.py", "tests/{}/oracles.py"),
     *("notebooks/{}/1_*.ipynb", "book/parts/{}.md", "book/api/{}.md"),
 )
-MENTIONS = {  # which file has to say what; the title is the one in `PAPERS`
-    "mini_lib/__init__.pyi": "{paper} as {paper}",
-    "mini_lib/hash_defaults.json": '"paper": "{paper}"',
-    "mini_lib/reproduction/entries.json": '"{paper}": ',
-    "mini_lib/reproduction/doctor.py": '"paper": "{paper}"',
-    "book/_toc.yml": "file: book/generated/replication_{paper}",
-    "README.md": "{title}",
-    "CITATION.cff": "{title}",
-}
+MENTIONS = (  # what a file has to say; the title is the one in `PAPERS`
+    ("mini_lib/__init__.pyi", "{paper} as {paper}"),
+    ("mini_lib/hash_defaults.json", '"paper": "{paper}"'),
+    ("mini_lib/reproduction/claims.json", '"id": "{paper}.'),
+    ("mini_lib/reproduction/doctor.py", '"{paper}"'),
+    ("mini_lib/reproduction/entries.json", '"{paper}": '),
+    *(("mini_lib/reproduction/{paper}/paper.toml", each) for each in ("[numbered]", "[[row]]", "[[detail]]")),
+    *(("book/_toc.yml", each) for each in ("generated/replication_{paper}", "parts/{paper}", "api/{paper}")),
+    ("book/intro.md", "parts/{paper}.html"),
+    ("book/glossary.md", "notebooks/{paper}/"),
+    ("README.md", "{title}"),
+    ("CITATION.cff", "{title}"),
+)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_everything_that_a_paper_needs_is_there(paper):
     missing = [each.format(paper) for each in FILES if not [*ROOT.glob(each.format(paper))]]
-    for file, words in MENTIONS.items():
-        said = words.format(paper=paper, title=PAPERS[paper])
-        if said not in (ROOT / file).read_text(encoding="utf-8"):
-            missing.append(f"{file}: {said}")
-    assert not missing
+    for file, words in MENTIONS:
+        path, said = ROOT / file.format(paper=paper), words.format(paper=paper, title=PAPERS[paper])
+        if not path.is_file() or said not in path.read_text(encoding="utf-8"):
+            missing.append(f"{path.relative_to(ROOT)}: {said}")
+    assert not missing, "\n".join(missing)
+    assert not [each.id for each in cells_of(paper) if ".table" in each.table and not has_numbers(each.table)]

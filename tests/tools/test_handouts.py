@@ -1,12 +1,10 @@
 """What a class gets: no answer, and all that the cells need."""
 
-import importlib.util
 from pathlib import Path
 
+import handouts
+
 ROOT = Path(__file__).parents[2]
-SPEC = importlib.util.spec_from_file_location("handouts", ROOT / "tools" / "handouts.py")
-handouts = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(handouts)
 
 
 def cell(kind: str, source: str, *tags: str) -> dict:

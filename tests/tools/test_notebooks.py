@@ -5,18 +5,16 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+import notebooks
+
 ROOT = Path(__file__).parents[2]
 CHECKS = ROOT / "notebooks"
-SPEC = spec_from_file_location("tools_notebooks", ROOT / "tools" / "notebooks.py")
-notebooks = module_from_spec(SPEC)
-SPEC.loader.exec_module(notebooks)
 
 TRAINED = """from mini_lib.esbn import runs
 seed = 1

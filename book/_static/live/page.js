@@ -47,29 +47,29 @@
 
   let count = 0;
 
-  /** A labelled control: `made` gets an id, and stands after its label. */
+  /** A labelled control: `made` gets an id, and comes after its label. */
   function labelled(text, made) {
     made.id ||= `live-control-${++count}`;
     return element("span", { class: "live-control" }, element("label", { for: made.id }, text), made);
   }
 
-  /** A labelled list to choose from. `choices` are [value, text]; `change` hears the value. */
+  /** A labelled list to choose from. `choices` are [value, text]; `change` receives the value. */
   function choice(text, choices, value, change) {
     const list = element("select", { onchange: () => change(list.value) });
     list.append(...choices.map(([v, t]) => element("option", { value: v, selected: String(v) === String(value) }, t)));
     return labelled(text, list);
   }
 
-  /** A labelled slider that shows its value: `shown` turns the number into what stands beside it. */
+  /** A labelled slider that shows its value: `shown` turns the number into the text next to it. */
   function slider(text, { min, max, step = 1, value, shown = String }, change) {
     const input = element("input", { type: "range", min, max, step, value });
     const output = element("output", {}, shown(value));
-    const tell = () => {
+    const show = () => {
       output.textContent = shown(Number(input.value));
       input.setAttribute("aria-valuetext", output.textContent);
     };
-    input.addEventListener("input", () => { tell(); change(Number(input.value)); });
-    tell();
+    input.addEventListener("input", () => { show(); change(Number(input.value)); });
+    show();
     const all = labelled(text, input);
     all.append(output);
     return all;
@@ -82,7 +82,7 @@
     input.dispatchEvent(new Event(input.tagName === "SELECT" ? "change" : "input"));
   }
 
-  /** A box to tick; `change` hears whether it is. */
+  /** A box to tick; `change` receives whether it is. */
   function tick(text, change, checked = false) {
     const box = element("input", { type: "checkbox", checked, onchange: () => change(box.checked) });
     return element("label", { class: "live-tick" }, box, text);

@@ -29,49 +29,38 @@ def problem(
     problems: Problems,
     number: int,
     *,
-    answer: bool = True,
     choice: int | None = None,
     title: str | None = None,
     size: tuple[float, float] = (3.2, 3.0),
 ) -> Figure:
-    """Draw one problem, of that number, as a person would be given it; with the right `answer` framed in green.
+    """Draw one problem, of that number, as a person would be given it, with the right answer framed in green.
 
     A wrong `choice` of somebody has a dashed frame. The title is that of the task, if none is given.
     """
-    fig, ax = figure(size=size)
-    _draw_problem(ax, task, images, problems, number, answer)
-    if choice not in (None, int(problems.answers[number])):
-        _frame(ax, (choice, 2.6), 1, RULE, style="--")
-    if title is not None:
-        ax.set_title(title)
-    return fig
-
-
-def _draw_problem(ax: Axes, task: str, images, problems: Problems, number: int, answer: bool) -> None:
     spec = get_task(task)
     ids, right = problems.ids[number], int(problems.answers[number])
-    if len(ids) != spec.length:
-        raise ValueError(f"a problem of {spec.title} has {spec.length} images, this one has {len(ids)}")
+    fig, ax = figure(size=size)
     places = PLACES[task]
     for image, place in zip(images[ids], places, strict=True):
         _picture(ax, image, place)
     if spec.classes == 4:
         _frame(ax, (2.6, 1), 1, BLANK, "?")
+        _frame(ax, (right, 2.6), 1, RIGHT)
         _number(ax, [(i + 0.46, 3.78) for i in range(4)])
     elif task == "rmts":
+        _frame(ax, places[2 + 2 * right], 2, RIGHT)
         _number(ax, [(0.96, 2.8), (3.36, 2.8)])
     else:
-        words = ("same", "different")[right] if answer else "same or different?"
         frame = {"boxstyle": "square,pad=0.4", "fill": False, "edgecolor": RIGHT, "linewidth": 2}
-        look = {"fontsize": "large", "bbox": frame if answer else None}
-        ax.text(2.06, 2.05, words, ha="center", va="center", **look)
-    if answer and spec.classes == 4:
-        _frame(ax, (right, 2.6), 1, RIGHT)
-    elif answer and task == "rmts":
-        _frame(ax, places[2 + 2 * right], 2, RIGHT)
+        look = {"fontsize": "large", "bbox": frame, "ha": "center", "va": "center"}
+        ax.text(2.06, 2.05, ("same", "different")[right], **look)
+    if choice not in (None, right):
+        _frame(ax, (choice, 2.6), 1, RULE, style="--")
+    title = spec.title if title is None else title
     width, height = EXTENT.get(task, (4.0, 3.9))
-    ax.set(xlim=(-0.15, width), ylim=(height + 0.2, -0.2), title=spec.title, aspect="equal", anchor="N")
+    ax.set(xlim=(-0.15, width), ylim=(height + 0.2, -0.2), title=title, aspect="equal", anchor="N")
     ax.set_axis_off()
+    return fig
 
 
 def _picture(ax: Axes, image: Tensor, place: Place, side: float = 0.92) -> None:
