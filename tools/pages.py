@@ -1,5 +1,9 @@
-"""Write the book's generated pages into book/generated: `python tools/pages.py`."""
+"""Write the book's generated pages into book/generated: `python tools/pages.py`.
 
+A file that would be as it was is left alone, so that the book does not build its page again.
+"""
+
+import tempfile
 from pathlib import Path
 
 from mini_lib.reproduction import ledger
@@ -11,11 +15,24 @@ from mini_lib.reproduction.records import Records
 
 FOLDER = Path("book/generated")
 
+
+def replace(folder: Path, made: Path) -> None:
+    """Make the pages and pictures of a folder those of another."""
+    files = [path.relative_to(made) for path in made.rglob("*.*")]
+    for old in [*folder.glob("*.md"), *folder.glob("gallery/*")]:
+        if old.relative_to(folder) not in files:
+            old.unlink()
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if not (folder / name).exists() or (folder / name).read_bytes() != (made / name).read_bytes():
+            (folder / name).write_bytes((made / name).read_bytes())
+
+
 if __name__ == "__main__":
     records = Records()
     ledgers = [(title, ledger.load(paper)) for paper, title in PAPERS.items()]
-    pages = [*write_pages(FOLDER, records), write_page(FOLDER, records)]
-    pages.append(write_gallery(FOLDER, Path(), ledgers))
-    for old in {*FOLDER.glob("*.md")} - {*pages}:
-        old.unlink()
-    print(*pages, sep="\n")
+    with tempfile.TemporaryDirectory() as made:
+        write_pages(Path(made), records)
+        write_page(Path(made), records)
+        write_gallery(Path(made), Path(), ledgers)
+        replace(FOLDER, Path(made))
