@@ -33,9 +33,7 @@ class Claim:
     id: str  #: such as "esbn.C1".
     statement: str  #: in a sentence.
     source: str  #: where the paper says so; of one of ours, what it belongs to.
-    rule: (
-        dict  #: its `kind` (of `judgement.KINDS`), the entries it names, its numbers; a `metric` of its own.
-    )
+    rule: dict  #: its `kind` (of `judgement.KINDS`), the entries it names, its numbers, perhaps a `metric`.
     ours: bool = False  #: whether it is ours: the paper does not say so.
     control: bool = False  #: whether no claim on its tables is reproduced where this one is not.
     presumes: str = ""  #: the claim without which there is nothing to test.

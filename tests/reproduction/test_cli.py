@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 
 from mini_lib import __main__, datasets, load
 from mini_lib.errors import INTERRUPTED, CorruptFileError
@@ -279,6 +280,31 @@ def test_a_run_that_fills_two_entries_is_recorded_as_the_first_says(tmp_path):
     assert (found["key"], found["scale"]) == (each.key, "paper")
 
 
+def test_a_conflict_is_printed_at_once_and_the_other_runs_go_on(tmp_path, capsys):
+    jobs, store = [job(1), job(2)], Records(tmp_path)
+    runs = train([each.build(each.settings, each.seed) for each in jobs])
+    entries = [Cell("esbn.table9", "RN", "m=98", jobs[0].settings, 10, file="esbn.table9")]
+    store.add(records.record_of(runs[0], entries[0], 1) | {"updates": 99}, "esbn.table9")
+    with pytest.raises(
+        records.RecordConflict, match="1 run on record with other results; all others are kept"
+    ):
+        cli.keep_runs(zip(jobs, runs, strict=True), 2, store, entries)
+    assert re.match(
+        r"mini-lib: esbn\.table9/RN/m=98, seed 1: run .* has other results", capsys.readouterr().err
+    )
+    assert on_record(tmp_path) == [1, 2]
+
+
+def test_a_second_command_for_the_same_folder_is_warned_and_trains(run, small, tmp_path):
+    command = (*REPRODUCE, "--seeds", 1, "--records", "records")
+    (tmp_path / "records").mkdir()
+    with FileLock(tmp_path / "records" / "reproduce.lock"):
+        code, out, err = run(*command)
+    assert "another `mini-lib reproduce` is training for records; both may make the same runs" in err
+    assert (code, out.endswith("1 run finished, 0 left\n")) == (0, True)
+    assert "another" not in run(*REPRODUCE, "--seeds", 2, "--records", "records")[2]
+
+
 def test_a_checkpoint_of_a_run_on_record_goes_and_others_stay(run, small, made, tmp_path):
     records = shutil.copytree(made[0], tmp_path / "records")
     finished, begun = (
@@ -301,14 +327,18 @@ def test_runs_are_trained_in_the_order_of_the_plan_which_knows_the_budget(run, s
         steps, inside = planned(steps, workers, budget)
         return steps[::-1], inside
 
+    def train(jobs, **given):
+        seen.update(given, jobs=jobs, sigterm=signal.getsignal(signal.SIGTERM))
+        yield from ()
+
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     monkeypatch.setattr(plan, "schedule", schedule)
-    monkeypatch.setattr(
-        launch, "launch", lambda jobs, **given: seen.update(given, jobs=jobs) or (1 for _ in ())
-    )
+    monkeypatch.setattr(launch, "launch", train)
     options = ("--seeds", 4, "--records", "none", "--workers", 5, "--budget", "9m")
     assert run(*REPRODUCE, *options)[0] == 0
     assert [job.seed for job in seen["jobs"]] == [4, 1, 2, 3]
     assert (seen["at_a_time"], seen["workers"], seen["checkpoints"]) == (5, 5, Path("none/checkpoints"))
+    assert seen["sigterm"] is signal.default_int_handler, "a scheduler's end is no interrupt"
     assert 0 < seen["budget"] <= 540
     assert 0 < time.time() + 525.0 - seen["deadline"] < 60
 
@@ -349,7 +379,11 @@ def test_a_run_that_cannot_be_recorded_is_kept_and_recorded_once_there_is_room(r
         patch.setattr(records, "append_line", full)
         code, _, err = run(*command)
     assert code == 1
-    assert err.endswith("mini-lib: [Errno 28] No space left on device\n")
+    assert (
+        "No space left on device. esbn.table9/ESBN + TCN/m=98, seed 1 had finished and is not on record"
+        in err
+    )
+    assert err.endswith("records it from its checkpoint, and trains it again where there is none\n")
     monkeypatch.setattr(TrainingStack, "step", None)  # nothing is trained again
     assert run(*command)[1].endswith("1 run finished, 0 left\n")
     assert on_record("records") == [1]
@@ -395,15 +429,14 @@ def gone(group):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_says_one_line_and_leaves_a_checkpoint_and_no_process(end, tmp_path):
-    """Sent to the command and its worker, as a terminal and many a scheduler do."""
+def test_an_interrupt_says_one_line_and_leaves_a_checkpoint_and_no_process(tmp_path):
+    """Sent to the command and its worker, as a terminal does."""
     words = [sys.executable, "-c", HEARING, *LONG, "--records", "records"]
     how = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "start_new_session": True}
     process = subprocess.Popen(words, cwd=tmp_path, text=True, **how)
     with process.stderr as said:
         assert any(re.search(r"^0 of 1 runs: [1-9]\d* updates", line) for line in said)
-        os.killpg(process.pid, end)
+        os.killpg(process.pid, signal.SIGINT)
         rest = [line.strip() for line in said if "0 of 1 runs" not in line]
         assert process.wait() == 130
     assert rest == [INTERRUPTED]
