@@ -336,11 +336,7 @@ def main(started: float | None = None) -> None:
 
 
 def with_ray_address(words: list[str]) -> list[str]:
-    """The words of a command, with the address of a local cluster after `--ray` where none follows.
-
-    >>> with_ray_address(["reproduce", "--ray", "all"])
-    ['reproduce', '--ray', 'local', 'all']
-    """
+    """The words of a command, with the address of a local cluster after `--ray` where none follows."""
     found: list[str] = []
     for word, after in zip_longest(words, words[1:], fillvalue=""):
         found += [word, "local"] if word == "--ray" and not ADDRESS.fullmatch(after) else [word]

@@ -54,8 +54,7 @@ def start_process(function, *arguments):
     """Call a function in a process of its own, which has PyTorch at once: to load it takes seconds."""
     context = get_context("forkserver")
     context.set_forkserver_preload(["mini_lib.reproduction.launch", "mini_lib.reproduction.esbn.cells"])
-    process = context.Process(target=function, args=arguments)
-    process.start()
+    (process := context.Process(target=function, args=arguments)).start()
     return process
 
 

@@ -4,38 +4,31 @@ import os
 import random
 import re
 import sys
-import time
 
 import pytest
-import torch
 
 from mini_lib import training
-from mini_lib.reproduction import Cell, Records, cells, cli, launch
+from mini_lib.reproduction import Records, cli
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.training import train
 from reproduction.samples import small_settings, start_process, wait_until
+from reproduction.test_cli import REPRODUCE, small_cells
 
 pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("MINI_LIB_KILLS", "1"))  # `make stress` sets it
 RUNS = 4
-SETTINGS = small_settings(epochs=20)
-
-
-def train_here(jobs, checkpoints, deadline, workers, progress):
-    for job in jobs:  # alone: only so is a run that was resumed equal to one that was not
-        yield from launch.in_stacks([job], torch.device("cpu"), checkpoints, deadline, "fp32", False)
+EPOCHS = 20
 
 
 def command(folder):
     """Run the command; checkpoints come as often as they can, so that many moments fall into one."""
     os.chdir(folder)
     sys.stdout = open("printed", "w", buffering=1)
-    usual, training.CHECKPOINT_SECONDS, launch._over_cores = cells.cells_of, 0.0, train_here
-    esbn.CELLS = [Cell("esbn.table9", "RN", "m=98", SETTINGS, RUNS, file="esbn.table9")]
-    cells.cells_of = cli.cells_of = lambda paper: tuple(esbn.CELLS) if paper == "esbn" else usual(paper)
-    sys.argv = ["mini-lib", "reproduce", "esbn.table9", "--device", "cpu", "--records", "records"]
-    cli.main()
+    training.CHECKPOINT_SECONDS = 0.0
+    sys.argv = ["mini-lib", *REPRODUCE, "--seeds", str(RUNS), "--records", "records"]
+    with small_cells(epochs=EPOCHS):
+        cli.main()
 
 
 def run(folder, seconds):
@@ -49,9 +42,8 @@ def run(folder, seconds):
     process.kill()
     process.join()
     assert process.exitcode in (0, -9)
-    return process.exitcode != 0, {
-        int(seed) for seed in re.findall(r"/\d+ .*, seed (\d+): ", printed.read_text())
-    }
+    finished = re.findall(r"/\d+ .*, seed (\d+): ", printed.read_text())
+    return process.exitcode != 0, set(map(int, finished))
 
 
 def on_record(folder):
@@ -66,18 +58,15 @@ def on_record(folder):
 def test_a_killed_command_goes_on_and_loses_and_doubles_nothing(tmp_path):
     """The moments are drawn anew every time; the name of the folder says which they were."""
     seed = random.randrange(10**6)
-    moments, killed, queues, whole = random.Random(seed), 0, 0, 1.0
-    runs = {number: train([esbn.build(SETTINGS, number)])[0] for number in range(1, RUNS + 1)}
+    moments, killed, queues = random.Random(seed), 0, 0
+    settings = small_settings(epochs=EPOCHS)
+    runs = {number: train([esbn.build(settings, number)])[0] for number in range(1, RUNS + 1)}
     while killed < KILLS:
         queues += 1
         folder, known = tmp_path / f"{seed}-{queues}", set()
         while len(known) < RUNS:
-            began = time.monotonic()
-            ended, announced = run(folder, moments.uniform(0, whole) if killed < KILLS else 300)
-            if ended:
-                killed += 1
-            else:
-                whole = min(whole, time.monotonic() - began)
+            ended, announced = run(folder, moments.uniform(0, 1) if killed < KILLS else 300)
+            killed += ended
             now = on_record(folder)
             assert known | announced <= now, f"lost: {(known | announced) - now}"
             known = now

@@ -60,10 +60,9 @@ def worker(tmp_path, monkeypatch):
     monkeypatch.setattr(launching, "_end_with_parent", lambda: None)
     begun = []
 
-    def work(*jobs, deadline=None):
+    def work(first, deadline=None):
         ours, theirs = Pipe()
-        for each in jobs:
-            ours.send(each)
+        ours.send(first)
         thread = threading.Thread(target=launching._work, args=(theirs, tmp_path, deadline), daemon=True)
         thread.start()
         begun.append((thread, ours))

@@ -9,12 +9,10 @@ from mini_lib.reproduction.cells import PAPERS
 ROOT = Path(__file__).parents[2]
 FILES = (
     *(f"mini_lib/{{}}/{name}" for name in ("__init__.py", "__init__.pyi", "tasks.py", "runs.py")),
-    *(
-        f"mini_lib/reproduction/{{}}/{name}"
-        for name in ("__init__.py", "cells.py", "paper.toml", "tiny.json")
-    ),
+    *(f"mini_lib/reproduction/{{}}/{name}" for name in ("__init__.py", "cells.py", "paper.toml")),
     *(f"mini_lib/reproduction/templates/{{}}.{kind}" for kind in ("toml", "md.j2")),
-    *("mini_lib/reproduction/records/{}.*", "tests/{}/__init__.py", "tests/{}/oracles.py"),
+    *("mini_lib/reproduction/{}/tiny.json", "mini_lib/reproduction/records/{}.*"),
+    *("tests/{}/__init__.py", "tests/{}/oracles.py"),
     *("notebooks/{}/1_*.ipynb", "book/parts/{}.md", "book/api/{}.md"),
 )
 MENTIONS = {  # which file has to say what; the title is the one in `PAPERS`

@@ -47,11 +47,8 @@ def test_a_run_takes_the_median_of_its_settings_or_that_of_an_update_of_its_netw
     shared = timed(1.0, 5)
     shared["provenance"]["at_once"] = 2
     records = [timed(20.0, 1), timed(900.0, 2), timed(24.0, 3), timed(1.0, 4, diverged=True), shared]
-    records += [
-        timed(1.0, device="cuda: x"),
-        timed(7.0, device="cuda: x", model="rn"),
-        timed(2.0, model="no data"),
-    ]
+    records += [timed(1.0, device="cuda: x"), timed(7.0, device="cuda: x", model="rn")]
+    records += [timed(2.0, model="no data")]
     seconds = expected_seconds(records, HERE)
     assert seconds(job()) == 24.0
     assert seconds(job(m=5, epochs=30)) == pytest.approx(3 * 24.0)

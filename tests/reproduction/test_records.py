@@ -15,16 +15,9 @@ from mini_lib import __version__
 from mini_lib.errors import CorruptFileError
 from mini_lib.esbn.runs import paper_settings
 from mini_lib.hashing import complete, reduce, settings_hash
-from mini_lib.reproduction import RecordConflict, Records
+from mini_lib.reproduction import RecordConflict, Records, records
 from mini_lib.reproduction.cells import PAPERS, STUDIES, cells_of, paper_module
-from mini_lib.reproduction.records import (
-    COMMITTED,
-    code_version,
-    default_folder,
-    read_records,
-    record_of,
-    to_line,
-)
+from mini_lib.reproduction.records import COMMITTED, default_folder, read_records, record_of, to_line
 from mini_lib.training import Run
 from reproduction.samples import FILE, cell, record
 
@@ -59,14 +52,8 @@ def test_finished_runs_are_those_of_the_settings_that_did_not_diverge_with_the_s
     assert store.finished(settings | {"m": 0}) == []
 
 
-OTHERS = [
-    {"metrics": {"test_accuracy": 98.0}},
-    {"metrics": {"another": 99.0}},
-    {"settings": {}},
-    {"diverged": True},
-    {"updates": 1},
-    {"scale": ""},
-]
+OTHERS = [{"metrics": {"test_accuracy": 98.0}}, {"metrics": {"another": 99.0}}, {"settings": {}}]
+OTHERS += [{"diverged": True}, {"updates": 1}, {"scale": ""}]
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=list)
@@ -233,11 +220,9 @@ def test_a_full_disk_leaves_whole_lines_and_the_run_can_be_added_later(tmp_path,
 
 
 def test_code_of_which_git_says_nothing_counts_as_changed(monkeypatch):
-    def run(words, **how):
-        return SimpleNamespace(returncode=int("ls-files" not in words), stdout="records.py")
-
-    monkeypatch.setattr("subprocess.run", run)
-    assert code_version.__wrapped__() == f"{__version__}+unknown-dirty"
+    done = {True: SimpleNamespace(returncode=0, stdout="records.py"), False: SimpleNamespace(returncode=1)}
+    monkeypatch.setattr("subprocess.run", lambda words, **how: done["ls-files" in words])
+    assert records.code_version.__wrapped__() == f"{__version__}+unknown-dirty"
 
 
 def test_a_hash_is_of_the_settings_alone_and_an_id_of_the_place_and_the_variant():
