@@ -26,10 +26,8 @@ def _match(pattern: str, name: str) -> str | None:
     return None if match is None else "".join(match.groups())
 
 
-def load_renamed(
-    network: nn.Module, theirs: Mapping[str, Tensor], paper: str, networks: Sequence[str]
-) -> nn.Module:
-    """Give `network`, of the same sizes and options, the parameters of a network of the authors' code.
+def load_renamed(network: nn.Module, theirs: Mapping, paper: str, networks: Sequence[str]) -> nn.Module:
+    """Give `network`, of the same sizes and options, the parameters (tensors by name) of one of the authors' code.
 
     The names are in the paper's ledger, in the renaming tables of `networks`. All parameters are changed or, if
     some are missing, superfluous or of another shape, none: ValueError names each.
@@ -37,11 +35,8 @@ def load_renamed(
     renamings = [row for name in networks for row in load(paper).renamings[name]]
     state = {name: value.clone() for name, value in network.state_dict().items()}
     to, unused = places(renamings, state), [row.theirs for row in renamings if row.unused]
-    problems = [
-        f"{name!r} is missing (it would be our {ours!r})"
-        for name, (ours, _) in to.items()
-        if name not in theirs
-    ]
+    missing = {name: ours for name, (ours, _) in to.items() if name not in theirs}
+    problems = [f"{name!r} is missing (it would be our {ours!r})" for name, ours in missing.items()]
     for name, value in theirs.items():
         if name not in to:
             if all(_match(pattern, name) is None for pattern in unused):

@@ -141,11 +141,3 @@ def narrow(cells: Iterable[Cell], **wanted: Iterable[str] | None) -> list[Cell]:
             check_names(field, [name for name in names if name], filter(None, known))
             cells = [cell for cell in cells if getattr(cell, field) in names]
     return cells
-
-
-def by_table(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
-    """Entries by their table, in order."""
-    tables: dict[str, list[Cell]] = {}
-    for cell in cells:
-        tables.setdefault(cell.table, []).append(cell)
-    return tables

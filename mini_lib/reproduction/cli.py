@@ -36,7 +36,7 @@ VariantOption = Annotated[list[str] | None, typer.Option(help=VARIANT)]
 AllOption = Annotated[bool, typer.Option("--all", help="All variants too.")]
 RECORDS = "A folder of your own, to read and to add to, instead of the stored records."
 RecordsOption = Annotated[Path | None, typer.Option(help=RECORDS, show_default=False)]
-SEEDS = "Until each entry has so many runs, stored ones included (default: the paper's number)."
+SEEDS = "How many runs each entry should have, stored ones included (default: the paper's number)."
 RAY = "Train on a Ray cluster (default: of this machine)."
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 
@@ -163,6 +163,7 @@ def reproduce(
 
     Order: runs that decide a claim first, cheapest first. To repeat stored runs, give --records a new folder.
     """
+    from filelock import FileLock, Timeout
     from joblib import cpu_count
 
     from mini_lib.devices import check_precision, describe, pick_device
@@ -199,6 +200,11 @@ def reproduce(
                 if path.stem in store:  # its run was killed between its record and this
                     path.unlink(missing_ok=True)
             code_version()  # of the code that runs now, since commits may follow meanwhile
+            try:
+                ending.enter_context(FileLock(store.folder / "reproduce.lock", blocking=False))
+            except Timeout:
+                said = f"another `mini-lib reproduce` is training for {store.folder}; both may make the same runs"
+                print(f"{said}: wait for it, or take another folder", file=sys.stderr)
         print(f"{counted(len(jobs), 'run')} to make on {words}; records go to {store.folder}")
         seconds = plan.expected_seconds(chain(store, Records() if records else ()), describe(where))
         left = math.inf if deadline is None else max(0.0, deadline - time.time())
@@ -214,35 +220,47 @@ def reproduce(
 
 
 def keep_runs(runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records", chosen: list[Cell]) -> int:
-    """Put each finished run on record as it comes, and say so; how many finished."""
+    """Put each finished run on record as it comes, and say so; how many finished. RecordConflict after the last."""
     from mini_lib.hashing import settings_hash
-    from mini_lib.reproduction.records import record_of
+    from mini_lib.reproduction.comparison import counted
+    from mini_lib.reproduction.records import RecordConflict, record_of
 
     filled = {cell.hash: cell for cell in reversed(chosen)}  # the first entry with these settings
-    finished = 0
+    finished = conflicts = 0
     for job, run in runs:
         cell = filled[settings_hash(job.settings)]
         name = f"{cell.id}, seed {job.seed}"
         if not run.finished:
             print(f"stopped    {name} after {run.updates} updates; the same command goes on from there")
             continue
-        store.add(record := record_of(run, cell, job.seed), cell.file)
+        try:
+            store.add(record := record_of(run, cell, job.seed), cell.file)
+        except RecordConflict as conflict:  # the other runs go on
+            conflicts += 1
+            print(f"mini-lib: {name}: {conflict}", file=sys.stderr, flush=True)
+            continue
+        except OSError as error:
+            how = "the same command records it from its checkpoint, and trains it again where there is none"
+            raise OSError(f"{error}. {name} had finished and is not on record; {how}") from error
         finished += 1
         value = record["metrics"].get(cell.metric, math.nan)
         result = "DIVERGED" if record["diverged"] else f"{cell.metric} {value:.4g}"
         print(f"{finished:4}/{total} {name}: {result} ({run.seconds:.0f} s)", flush=True)
+    if conflicts:
+        raise RecordConflict(f"{counted(conflicts, 'run')} on record with other results; all others are kept")
     return finished
 
 
 def unfinished(chosen: list[Cell], store: "Records", seeds: int | None) -> list["Job"]:
-    """The runs that these entries lack of so many seeds, or of the paper's number; those of variants last."""
+    """The runs that these entries lack of seeds 1 to `seeds`, or to the paper's number; those of variants last."""
     from mini_lib.hashing import run_key
     from mini_lib.reproduction.launch import Job
 
     for paper in {cell.paper for cell in chosen}:
         if list(cells_of(paper)) != paper_module(paper).CELLS:
-            said = f"entries.json is not what {paper}/cells.py declares"
-            raise CorruptFileError(f"{said}; run `python tools/entries.py`")
+            raise CorruptFileError(
+                f"entries.json differs from {paper}/cells.py; run `python tools/entries.py`"
+            )
     jobs = {}
     for cell in sorted(chosen, key=lambda cell: bool(cell.variant)):
         for seed in range(1, (seeds or cell.runs) + 1):
@@ -256,9 +274,7 @@ def unfinished(chosen: list[Cell], store: "Records", seeds: int | None) -> list[
 
 
 @app.command()
-def data(
-    name: Annotated[str | None, typer.Argument(help="A data set to download.", show_default=False)] = None,
-) -> None:
+def data(name: Annotated[str | None, typer.Argument(help="A data set to download.")] = None) -> None:
     """Check the data files that are here, or download a public data set; checksums are verified."""
     from mini_lib import datasets
 
@@ -320,11 +336,7 @@ def main(started: float | None = None) -> None:
 
 
 def with_ray_address(words: list[str]) -> list[str]:
-    """The words of a command, with the address of a local cluster after `--ray` where none follows.
-
-    >>> with_ray_address(["reproduce", "--ray", "all"])
-    ['reproduce', '--ray', 'local', 'all']
-    """
+    """The words of a command, with the address of a local cluster after `--ray` where none follows."""
     found: list[str] = []
     for word, after in zip_longest(words, words[1:], fillvalue=""):
         found += [word, "local"] if word == "--ray" and not ADDRESS.fullmatch(after) else [word]

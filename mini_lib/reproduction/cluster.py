@@ -7,12 +7,15 @@ lost is begun again elsewhere: from its last checkpoint, a minute old at most, w
 import logging
 import os
 import signal
+import socket
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
+from inspect import unwrap
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -25,7 +28,7 @@ from mini_lib.devices import describe, pick_device
 from mini_lib.errors import UsageError
 from mini_lib.hashing import settings_hash
 from mini_lib.progress import open_bar
-from mini_lib.reproduction.launch import STACK, Job, Told, in_stacks, past, reason, what_ended
+from mini_lib.reproduction.launch import STACK, Job, Outcome, in_stacks, past, reason, what_ended
 from mini_lib.training import Run
 
 RETRIES = 3  # of a task whose worker was lost
@@ -68,9 +71,9 @@ def load_ray() -> ModuleType:
 
 @contextmanager
 def connected(address: str, workers: int | None = None) -> Iterator[Cluster]:
-    """Connect to the cluster at an address, or start a "local" one, with so many workers (one a core).
+    """Connect to the cluster at an address, or start a "local" one, with n `workers` (one a core).
 
-    This package is sent to the machines of an address; what it stands on has to be installed there.
+    This package is sent to the machines of an address; what it depends on has to be installed there.
     """
     ray = load_ray()
     how = {"address": address, "log_to_driver": False, "logging_level": logging.ERROR}
@@ -84,6 +87,9 @@ def connected(address: str, workers: int | None = None) -> Iterator[Cluster]:
     sigterm = signal.getsignal(signal.SIGTERM)
     try:
         try:
+            host, _, port = address.removeprefix("ray://").rpartition(":")
+            if host:  # where nothing listens Ray itself waits without end
+                socket.create_connection((host, int(port)), timeout=10).close()
             be_patient(ray)
             ray.init(**how)
         except Exception as error:  # a bare one of Ray's among them
@@ -106,8 +112,9 @@ def connected(address: str, workers: int | None = None) -> Iterator[Cluster]:
 def be_patient(ray: ModuleType) -> None:
     """Let a node take `STARTING` seconds to register; Ray gives it 30, which no setting changes."""
     services = ray._private.services
-    get_node = services.get_node
+    get_node = unwrap(services.get_node)  # Ray's own, where this was called before
 
+    @wraps(get_node)
     def wait_for_node(*given: object) -> dict:
         end = time.monotonic() + STARTING
         while True:
@@ -137,16 +144,16 @@ def over_cluster(
     what waits for a machine that is gone. An interrupt ends the tasks at once, a minute behind their checkpoints.
     """
     jobs, folder = list(jobs), Path(checkpoints).absolute()
-    told = _over_cluster(jobs, device, folder, deadline, precision, progress)
-    yield from what_ended(told, len(jobs), folder)
+    yield from what_ended(
+        _over_cluster(jobs, device, folder, deadline, precision, progress), len(jobs), folder
+    )
 
 
-def _over_cluster(jobs, device, folder, deadline, precision, progress) -> Iterator[Told]:
+def _over_cluster(jobs, device, folder, deadline, precision, progress) -> Iterator[Outcome]:
     ray = load_ray()
     train = ray.remote(num_cpus=1, num_gpus=int(device.type == "cuda"), max_retries=RETRIES)(work)
-    waiting = {
-        train.remote(group, device.type, folder, deadline, precision): group for group in tasks(jobs, device)
-    }
+    how = device.type, folder, deadline, precision
+    waiting = {train.remote(group, *how): group for group in tasks(jobs, device)}
     canceled = False
     with open_bar("on the cluster", len(jobs), " runs", leave=True, shown=progress) as bar:
         while waiting:
@@ -155,18 +162,18 @@ def _over_cluster(jobs, device, folder, deadline, precision, progress) -> Iterat
             if not canceled and past(deadline):
                 canceled = True
                 for reference in waiting.keys() - done:
-                    ray.cancel(reference)  # what runs does not hear it, see `work`
+                    ray.cancel(reference)  # a task that runs ignores it, see `work`
             for reference in done:
                 group = waiting.pop(reference)
                 try:
-                    told = ray.get(reference)
+                    found = ray.get(reference)
                 except ray.exceptions.TaskCancelledError:
                     continue  # it had not begun
                 except ray.exceptions.RayError as error:
                     why = reason(getattr(error, "cause", None) or error)
-                    told = [(job.key, why) for job in group]
+                    found = [(job.key, why) for job in group]
                 by_key = {job.key: job for job in group}
-                for key, run in told:
+                for key, run in found:
                     bar.update(isinstance(run, Run) and run.finished)
                     yield by_key[key], run
 
@@ -184,20 +191,18 @@ def tasks(jobs: list[Job], device: torch.device) -> list[list[Job]]:
     return [group[i : i + STACK] for group in alike.values() for i in range(0, len(group), STACK)]
 
 
-def work(
-    jobs: list[Job], kind: str, checkpoints: Path, deadline: float | None, precision: str
-) -> list[tuple[str, Run | str]]:
+def work(jobs, kind, checkpoints, deadline, precision) -> list[tuple[str, Run | str]]:
     """What a worker does: train the jobs of a task on its device; returns what came of each, by its key.
 
     The runs come back without weights: Ray hands small results to the driver at once, and a machine that is lost
-    later takes none of them along. A task that runs is deaf to Ray's canceling: it ends by itself at the deadline.
+    later takes none of them along. A task that runs ignores Ray's canceling: it ends by itself at the deadline.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    told = []
+    found = []
     for job, run in in_stacks(jobs, torch.device(kind), checkpoints, deadline, precision, False):
         if isinstance(run, Run):
             run = replace(run, model=nn.Identity(), device_name=describe(run.device))
-        told.append((job.key, run))
-    return told
+        found.append((job.key, run))
+    return found

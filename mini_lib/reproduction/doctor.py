@@ -1,55 +1,49 @@
 """What works on this machine, in about a minute: a line for each thing, "ok" or "FAIL"."""
 
 import math
+from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
 
 import torch
 
 from mini_lib import datasets
 from mini_lib.devices import describe, use_precision
-from mini_lib.reproduction.cells import paper_module
+from mini_lib.reproduction.cells import PAPERS, STUDIES, paper_module
+from mini_lib.reproduction.tables import load_json
 from mini_lib.training import TrainingStack
 
-# Every network as small as it can be, on data that need no download; none takes longer than a second.
-_ESBN = {"paper": "esbn", "task": "distribution_of_three", "m": 95, "tcn": True, "lr": 5e-4, "epochs": 1}
-_ESBN |= {"train_size": 40, "test_size": 10, "batch_size": 4}
-_SCAN = {"paper": "scan", "split": "add_jump", "lr": 1e-3, "epochs": 1, "batch_size": 4, "validation": "none"}
-_FUNCTIONS = {"paper": "functions", "observed": 5, "epochs": 1, "batch_size": 4, "test_curves": 3}
-_FUNCTIONS |= {"options": {"dim": 8, "layers": 2, "heads": 2}}
-_KANERVA = {"paper": "kanerva", "task": "digits", "source": "distorted", "machines": 2, "total": 4, "dim": 4}
-_KANERVA |= {"items": 3, "epochs": 1, "batch_size": 2, "test_episodes": 2, "encoder": "mlp", "decoder": "mlp"}
-_SPRITES = {"task": "dsprites", "size": 14, "experiment": "full", "encoder": "stride2", "decoder": "conv"}
-_GRID = {"paper": "grid", "task": "distribution_of_three", "m": 95, "lr": 1e-3, "updates": 3, "batch_size": 4}
-_SMALL = {"hidden": 32}
-_ESBN_SIZES = dict.fromkeys(("transformer", "lstm", "rn", "trn"), _SMALL)
-_ESBN_SIZES |= dict.fromkeys(("esbn", "esbn_no_confidence", "esbn_default_memory"), _SMALL | {"key_size": 16})
-_ESBN_SIZES |= {"ntm": _SMALL | {"row_size": 16}, "mnm": {}, "predinet": {"heads": 4}}
-_FUNCTION_MODELS = ("one_d", "one_d_window", "one_d_level_hidden", "relational", "relational_window")
-_BY_MODEL: dict[str, dict] = {
-    **{model: _ESBN | {"options": sizes} for model, sizes in _ESBN_SIZES.items()},
-    "syntactic_attention": _SCAN | {"options": {"syntax": 8, "semantics": 6}},
-    "gru_attention": _SCAN | {"options": {"embedding": 6, "hidden": 8}},
-    "cnn": _SCAN | {"options": {"dim": 8, "kernel": 3, "layers": 2}, "batch_size": 60},  # in words
-    "li": _SCAN | {"options": {"primitive": 6, "function": 4, "units": 8}},
-    **dict.fromkeys(_FUNCTION_MODELS, _FUNCTIONS),
-    **{"product": _KANERVA, "mixture": _KANERVA | {"experiment": "mixture"}},
-    **dict.fromkeys(("corelnet fixed", "abstractor learned"), _GRID | {"options": {"hidden": 8}}),
-}
-TINY = {f"{tiny['paper']} {model}": tiny | {"model": model} for model, tiny in _BY_MODEL.items()}
-TINY["kanerva product on sprites"] = TINY["kanerva product"] | _SPRITES
+
+def _tiny() -> Iterator[tuple[str, dict]]:
+    """Each network as small as it can be, on data that need no download; none takes longer than a second.
+
+    A paper's `tiny.json` has under "*" what its networks share: of the options each is given those that it has.
+    """
+    for paper in (*PAPERS, *STUDIES):
+        own = load_json(Path(__file__).parent / paper / "tiny.json", dict)
+        shared, models = own.pop("*"), import_module(f"mini_lib.{paper}.runs").MODELS
+        for name, changes in ({each: {} for each in models if paper in PAPERS} | own).items():
+            settings = {"paper": paper, "model": name, "options": {}} | shared | changes
+            has = signature(models[settings["model"]]).parameters
+            options = {each: size for each, size in settings["options"].items() if each in has}
+            yield f"{paper} {name}", settings | {"options": options}
+
+
+TINY = dict(_tiny())
 
 
 def examine(device: torch.device) -> bool:
     """Print a line for each thing that is examined; returns whether all of them work."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    looks = {"device": partial(describe, device), "data": _data}
-    for name, settings in TINY.items():
-        looks[f"step of {name}"] = partial(_step, settings, device)
+    checks = {"device": partial(describe, device), "data": _data}
+    checks |= {f"step of {name}": partial(_step, settings, device) for name, settings in TINY.items()}
     fine = True
-    for name, look in looks.items():
+    for name, check in checks.items():
         try:
-            word, text = "ok", look()
+            word, text = "ok", check()
         except Exception as error:  # whatever it is, the other things are examined all the same
             word, text, fine = "FAIL", str(error) or type(error).__name__, False
         print(f"{word:4} {name:32} {text}", flush=True)

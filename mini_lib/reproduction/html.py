@@ -47,10 +47,8 @@ class Reveal(SphinxTransform):
 
 
 def _asks(node: nodes.Node) -> bool:
-    opening = next((part for part in node.children if part.astext()), None)
-    return (
-        isinstance(node, nodes.paragraph) and isinstance(opening, nodes.strong) and opening.astext() == GUESS
-    )
+    first = next((part for part in node.children if part.astext()), None)
+    return isinstance(node, nodes.paragraph) and isinstance(first, nodes.strong) and first.astext() == GUESS
 
 
 def mend(app, page, template, context, doctree) -> None:

@@ -198,9 +198,7 @@ def skewed(rule: Mapping, means: Means) -> Iterator[Margin]:
         yield Margin(f"{entry}: median {middle:.4g}, mean {mean}", value)
 
 
-KINDS: dict[str, Callable[[Mapping, Means], Iterator[Margin]]] = {
-    each.__name__: each for each in (threshold, more, alike, t_test, skewed)
-}
+KINDS: dict[str, Callable] = {each.__name__: each for each in (threshold, more, alike, t_test, skewed)}
 
 
 def _pairs(rule: Mapping, means: Means, times: str = "") -> Iterator[tuple[Mean | None, Mean | None, str]]:

@@ -1,8 +1,10 @@
 """Run many trainings: over the cores of a CPU, or stacked on a GPU, inside a time budget."""
 
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +22,7 @@ from mini_lib.progress import open_bar
 from mini_lib.training import Run, TrainingRun, train
 
 Build = Callable[[dict, int], TrainingRun]
-Told = tuple["Job", Run | str]  # what came of a job, or why nothing did
+Outcome = tuple["Job", Run | str]  # what came of a job, or why nothing did
 STACK = 40  # networks in one stack at most
 WINDOW = 80  # jobs whose runs are built, and so held in memory, at a time
 DIED = "its worker process died; if memory is short, the same command with fewer --workers goes on"
@@ -53,29 +55,29 @@ def launch(
 ) -> Iterator[tuple[Job, Run]]:
     """Train the jobs and yield each as it ends, finished or stopped by the deadline.
 
-    Their order is kept. On a CPU each is trained alone, by so many `workers` (one a core); on a GPU neighbors of
-    equal shape are trained in stacks. The folder of `checkpoints` has unfinished runs, and finished ones until the
-    caller asks for the next. After the `deadline`, a time.time(), what runs ends its update, or its test if it has
-    begun one, is checkpointed and yielded unfinished; what has not begun is left out.
+    Their order is kept. On a CPU each is trained alone, by `workers` processes (one a core); on a GPU neighbors of
+    equal shape share stacks. The folder of `checkpoints` has unfinished runs, and finished ones until the next is
+    asked for. After the `deadline`, a time.time(), what runs ends its update, or a test that it has begun, is
+    checkpointed and yielded unfinished; what has not begun is left out.
 
     JobsFailed, after the last run, if some jobs, or all of a stack, ended in an error, or a worker process died.
     """
     jobs, checkpoints = list(jobs), Path(checkpoints)
     if device.type == "cpu":
-        told = _over_cores(jobs, checkpoints, deadline, workers or cpu_count(), progress)
+        outcomes = _over_cores(jobs, checkpoints, deadline, workers or cpu_count(), progress)
     else:
-        told = in_stacks(jobs, device, checkpoints, deadline, precision, progress)
-    yield from what_ended(told, len(jobs), checkpoints)
+        outcomes = in_stacks(jobs, device, checkpoints, deadline, precision, progress)
+    yield from what_ended(outcomes, len(jobs), checkpoints)
 
 
-def what_ended(told: Iterable[Told], total: int, folder: Path) -> Iterator[tuple[Job, Run]]:
-    """Hand the runs on; JobsFailed after the last, if some of so many jobs failed, with a line about each.
+def what_ended(outcomes: Iterable[Outcome], total: int, folder: Path) -> Iterator[tuple[Job, Run]]:
+    """Hand the runs on; JobsFailed after the last, with a line about each job that failed.
 
     The checkpoint of a finished run goes once the caller asks for the next. A kill between the record and that
     leaves a checkpoint behind: `reproduce` deletes those of runs on record.
     """
     failed = []
-    for job, run in told:
+    for job, run in outcomes:
         if isinstance(run, str):
             failed.append(f"{job.settings}, seed {job.seed}: {run}")
             continue
@@ -99,7 +101,7 @@ def past(deadline: float | None) -> bool:
 # ------------------------------------------------------------------------------------------------ CPU
 
 
-def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[Told]:
+def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[Outcome]:
     """Train jobs in processes; each stops, with a checkpoint, when our end of its pipe is closed or gone."""
     waiting, ended = deque(jobs), 0
     spawn, processes = multiprocessing.get_context("spawn"), []
@@ -132,18 +134,18 @@ def _over_cores(jobs, checkpoints, deadline, workers, progress) -> Iterator[Told
             for pipe in wait(list(busy), timeout=0.5):
                 job = busy[pipe]
                 try:
-                    told = pipe.recv()
+                    found = pipe.recv()
                 except (EOFError, OSError):
                     del busy[pipe]
                     yield job, DIED
                     continue
-                if isinstance(told, int):
-                    bar.update(told)
+                if isinstance(found, int):
+                    bar.update(found)
                     continue
                 hand_out(pipe)
-                ended += isinstance(told, Run) and told.finished
+                ended += isinstance(found, Run) and found.finished
                 bar.set_description_str(f"{ended} of {len(jobs)} runs", refresh=False)
-                yield job, told
+                yield job, found
             bar.update(0)
         if waiting and not past(deadline):
             yield waiting[0], f"no worker process is left for it, and for {len(waiting) - 1} runs after it"
@@ -168,13 +170,14 @@ def _work(pipe: Connection, checkpoints: Path, deadline: float | None) -> None:
     """
     ending: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: ending.append(number))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
 
     def stop(update: int) -> bool:
         return bool(ending) or past(deadline) or pipe.poll()
 
-    def tell(updates: int) -> None:
+    def send(updates: int) -> None:
         with suppress(OSError):  # the checkpoint comes after it
             pipe.send(updates)
 
@@ -185,22 +188,34 @@ def _work(pipe: Connection, checkpoints: Path, deadline: float | None) -> None:
             job = pipe.recv()
             try:
                 made = [job.build(job.settings, job.seed)]
-                pipe.send(*train(made, checkpoints=checkpoints, keep_finished=True, stop=stop, progress=tell))
+                pipe.send(*train(made, checkpoints=checkpoints, keep_finished=True, stop=stop, progress=send))
             except Exception as error:  # whatever is wrong with one job, the others are trained
                 pipe.send(reason(error))
+
+
+def _end_with_parent() -> None:
+    """End a worker soon after its parent, even in the middle of a long test."""
+    multiprocessing.parent_process().join()
+    time.sleep(GRACE)
+    os._exit(1)
 
 
 # ------------------------------------------------------------------------------------------------ GPU
 
 
-def in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iterator[Told]:
+def in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Iterator[Outcome]:
     """Train the jobs in this process, neighbors of equal shape as one stack, halved where that is too large."""
+    fitting: dict[tuple, int] = {}  # networks of a shape that fit into memory together, where `STACK` do not
     for start in range(0, len(jobs), WINDOW):
-        failed: list[Told] = []
+        failed: list[Outcome] = []
         in_time = takewhile(lambda job: not past(deadline), jobs[start : start + WINDOW])
         waiting = deque(stacks(in_time, failed))
         while waiting and not past(deadline):
             stack = waiting.popleft()
+            shape = stack[0][1].stack_key()
+            if len(stack) > (most := fitting.get(shape, STACK)):
+                waiting.extendleft([stack[most:], stack[:most]])
+                continue
             runs, error = _attempt(
                 [training_run for _, training_run in stack],
                 device=device,
@@ -215,11 +230,10 @@ def in_stacks(jobs, device, checkpoints, deadline, precision, progress) -> Itera
             if error is None:
                 yield from ((job, run) for (job, _), run in zip(stack, runs, strict=True))
             elif out_of_memory and len(stack) > 1:
-                half = len(stack) // 2
-                print(f"out of memory: {half} networks at a time", file=sys.stderr)
+                fitting[shape] = len(stack) // 2
+                print(f"out of memory: {fitting[shape]} networks at a time from here on", file=sys.stderr)
                 # What was trained is in checkpoints; these networks may be half way, and are made afresh.
-                for part in (stack[half:], stack[:half]):
-                    waiting.extendleft(stacks([job for job, _ in part], failed))
+                waiting.extendleft(stacks([job for job, _ in stack], failed))
             else:
                 why = f"out of memory on {device}" if out_of_memory else reason(error)
                 failed += [(job, why) for job, _ in stack]
@@ -237,7 +251,7 @@ def _attempt(training_runs: list[TrainingRun], **how) -> tuple[list[Run], Except
     return [], failure
 
 
-def stacks(jobs: Iterable[Job], failed: list[Told]) -> list[list[tuple[Job, TrainingRun]]]:
+def stacks(jobs: Iterable[Job], failed: list[Outcome]) -> list[list[tuple[Job, TrainingRun]]]:
     """Build the runs and group neighbors of equal shape, at most `STACK`; what a plan puts first stays first.
 
     A job that cannot be built is left out, and goes to `failed`.

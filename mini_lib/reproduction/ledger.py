@@ -32,11 +32,11 @@ KINDS = {
 class Row:
     """Something that the paper numbers, defines or claims."""
 
-    number: str  #: where it stands there, such as "Algorithm 1, line 6", "A.3.4", "Table 9" or a claim's id.
+    number: str  #: its place in the paper, such as "Algorithm 1, line 6", "A.3.4", "Table 9" or a claim's id.
     what: str  #: what it is, in our words.
     code: str  #: "module:object" that implements it, or declares its runs.
     test: str  #: ``file`` or ``file::function`` that checks it.
-    tag: str = ""  #: what stands in the code, a comment or a mention in a docstring, to find the way back.
+    tag: str = ""  #: a comment in the code, or a mention in a docstring, that leads back to the row.
     figure: str = ""  #: the tag of the notebook's cell that draws it, where the number does not give it.
     drawn: str = ""  #: what is drawn there, where it is not what the paper has.
     undrawn: str = ""  #: why no chapter draws it, where it is a figure.
@@ -94,11 +94,9 @@ def load(paper: str) -> Ledger:
     file = resources.files("mini_lib.reproduction").joinpath(paper, "paper.toml")
     tables = tomllib.loads(file.read_text(encoding="utf-8"))
     rows = [Row(**row) for row in tables.get("row", ())]
-    rows += [
-        Row(claim.id, claim.statement, CLAIMS_CODE, tables.get("claims_test", CLAIMS_TEST))
-        for claim in load_claims()
-        if claim.paper == paper
-    ]
+    test = tables.get("claims_test", CLAIMS_TEST)
+    claims = (claim for claim in load_claims() if claim.paper == paper)
+    rows += [Row(claim.id, claim.statement, CLAIMS_CODE, test) for claim in claims]
     details = tuple(Detail(**detail) for detail in tables.get("detail", ()))
     renamings = {
         network: tuple(

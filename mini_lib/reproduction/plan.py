@@ -10,6 +10,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import chain
 from typing import NamedTuple
 
 from mini_lib.hashing import reduce
@@ -34,7 +35,7 @@ class Step(NamedTuple):
     purpose: str  #: what they are for, in a few words.
     jobs: tuple[Job, ...]  #: the cheapest first.
     seconds: tuple[float, ...]  #: what each is expected to take.
-    ends: float = math.inf  #: seconds after the start, where `schedule` knows it.
+    ends: float = math.inf  #: seconds after the start, as `schedule` expects.
 
 
 def expected_seconds(records: Iterable[dict], device: str) -> Seconds:
@@ -55,11 +56,9 @@ def expected_seconds(records: Iterable[dict], device: str) -> Seconds:
     def seconds(job: Job) -> float:
         if (digest := _digest(job)) not in medians:
             medians[digest] = math.inf
-            with suppress(
-                KeyError, OSError
-            ):  # nothing of it was timed; data are missing, which training says
-                update = medians[_network(job.settings)]
-                medians[digest] = update * max(1, job.build(job.settings, job.seed).updates)
+            if (update := medians.get(_network(job.settings))) is not None:
+                with suppress(OSError):  # data are missing, which training says
+                    medians[digest] = update * max(1, job.build(job.settings, job.seed).updates)
         return medians[digest]
 
     return seconds
@@ -100,15 +99,10 @@ def make_plan(jobs: Iterable[Job], cells: Iterable[Cell], store: Records, second
         (rows, MIN_RUNS, f": up to {MIN_RUNS} runs each"),
         (rows, math.inf, ": all runs"),
     ):
-        lacking = {
-            purpose: [
-                job
-                for digest in dict.fromkeys(hashes)
-                for job in by_hash[digest]
-                if job.key in left and number[job.key] < wanted
-            ]
-            for purpose, hashes in purposes.items()
-        }
+        lacking = {}
+        for purpose, hashes in purposes.items():
+            own = chain.from_iterable(by_hash[digest] for digest in dict.fromkeys(hashes))
+            lacking[purpose] = [job for job in own if job.key in left and number[job.key] < wanted]
         for variant, name in sorted(lacking, key=lambda each: (each[0], sum(map(seconds, lacking[each])))):
             chosen = [job for job in lacking[variant, name] if job.key in left]
             chosen.sort(key=lambda job: (seconds(job), _digest(job), job.seed))
@@ -130,20 +124,21 @@ def _claims(cells: list[Cell]) -> dict[tuple[bool, str], list[str]]:
 
 
 def schedule(steps: Iterable[Step], workers: int, budget: float = math.inf) -> tuple[list[Step], int]:
-    """The steps in the order in which so many workers make them, with their ends, and how many are in the budget.
+    """The order in which n workers make the steps, with the end of each, and how many end within the budget.
 
     A step is worth little until it is whole. So those that end within the budget (in seconds) come first; the others
     follow, and what is begun of them is stopped at the budget's end and goes on later.
     """
     inside, beyond, end = [], [], 0.0
     for step in steps:
-        ends = end + max(sum(step.seconds) / workers, *step.seconds)
-        if ends <= budget:
-            end = ends
+        takes = max(sum(step.seconds) / workers, *step.seconds)
+        if end + takes <= budget:
+            end += takes
             inside.append(step._replace(ends=end))
         else:
-            beyond.append(step)
-    return inside + beyond, len(inside)
+            beyond.append((step, takes))
+    later = [step._replace(ends=(end := end + takes)) for step, takes in beyond]
+    return inside + later, len(inside)
 
 
 def span(seconds: float) -> str:
@@ -156,7 +151,7 @@ def span(seconds: float) -> str:
 
 
 def describe_plan(steps: list[Step], inside: int, budget: str | None = None, shown: int = SHOWN) -> str:
-    """A line a step, at most 100 characters long, and one on all of them; `inside` of the budget are so many."""
+    """A line a step, at most 100 characters long, and one on all of them; the first `inside` are in the budget."""
     lines = [f"{'ends after':>12}{'runs':>7}  for"]
     for number, step in enumerate(steps[:shown]):
         if number == inside:

@@ -222,9 +222,7 @@ def show(figures: Figure | Sequence[Figure], finding: str, *, caption: str | Non
     if not finding.strip():
         raise ValueError("a figure needs its finding: one sentence that says what it shows")
     if len(finding) > FINDING:
-        raise ValueError(
-            f"the finding has {len(finding)} characters, over {FINDING}: move detail to `caption`"
-        )
+        raise ValueError(f"a finding of {len(finding)} characters, over {FINDING}: move detail to `caption`")
     figures = [figures] if isinstance(figures, Figure) else figures
     said = html.escape(" ".join(finding.split()))
     panels = "".join(map(_panel, figures, [said] + [""] * (len(figures) - 1)))  # it is about all of them

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 COMMITTED = Path(__file__).parent / "records"
 SAME = ("settings", "diverged", "updates", "scale")  # in which, and in metrics, records of one key agree
-PARTS = {*SAME, "metrics", "key", "hash", "seed", "paper", "data", "curve", "provenance"}
+# What a record, its curve and its provenance have to hold.
+PARTS = dict.fromkeys(("key", "hash", "paper", "scale", "data", "device"), str) | {"diverged": bool}
+PARTS |= dict.fromkeys(("settings", "metrics"), dict) | dict.fromkeys(("update", "loss", "score"), list)
+PARTS |= {"seed": int, "updates": int, "seconds": float}
 
 
 class RecordConflict(CorruptFileError):
@@ -81,9 +84,9 @@ def default_folder() -> Path:
 def code_version() -> str:
     """The package's version, with the commit in a checkout; as first asked for, as commits may follow meanwhile."""
 
-    def git(*words: str) -> str:
+    def git(*words: str) -> str | None:
         done = subprocess.run(["git", *words], cwd=Path(__file__).parents[1], capture_output=True, text=True)
-        return done.stdout.strip() if done.returncode == 0 else ""
+        return done.stdout.strip() if done.returncode == 0 else None
 
     try:
         tracked = git("ls-files", __file__)
@@ -91,8 +94,8 @@ def code_version() -> str:
         tracked = ""
     if not tracked:
         return __version__
-    dirty = "-dirty" if git("diff", "--name-only", "HEAD", "--", "*.py") else ""
-    return f"{__version__}+{git('rev-parse', '--short=10', 'HEAD')}{dirty}"
+    dirty = "" if git("diff", "--name-only", "HEAD", "--", "*.py") == "" else "-dirty"
+    return f"{__version__}+{git('rev-parse', '--short=10', 'HEAD') or 'unknown'}{dirty}"
 
 
 class Records:
@@ -123,7 +126,7 @@ class Records:
     def finished(self, settings: dict, seeds: Collection[int] | None = None) -> list[dict]:
         """The records of these settings that did not diverge, by seed; those of `seeds` alone, if they are given.
 
-        A chapter names its seeds where it tells of single runs: more runs on record change nothing there.
+        A chapter names its seeds where it shows single runs: more runs on record change nothing there.
         """
         found = (record for record in self.of(settings_hash(settings)) if not record["diverged"])
         return [record for record in found if seeds is None or record["seed"] in seeds]
@@ -179,8 +182,9 @@ class Records:
 def is_new(record: dict, known: dict[str, dict], where: Path) -> bool:
     """Whether no record of this key is known; RecordConflict if one is, with other results."""
     other = known.get(record["key"], record)
-    metrics = record["metrics"] | other["metrics"]  # which of them are measured may change between versions
-    if any(other[name] != record[name] for name in SAME) or metrics != other["metrics"] | record["metrics"]:
+    ours, theirs = record["metrics"], other["metrics"]  # which are measured may change between versions
+    apart = (ours or theirs) and ours.keys().isdisjoint(theirs) and not record["diverged"]
+    if any(other[name] != record[name] for name in SAME) or ours | theirs != theirs | ours or apart:
         raise RecordConflict(
             f"run {record['key']} in {where} has other results than the one on record; delete one of the two: that "
             "of outdated code, or either if another processor rounded in another way"
@@ -228,14 +232,15 @@ def read_records(path: Path) -> list[dict]:
 
 def _check_parts(record: dict) -> None:
     """CorruptFileError for what is wrong with a record; that curves are whole is left to a test."""
-    if missing := PARTS - record.keys():
-        raise CorruptFileError(f"the record lacks {', '.join(sorted(missing))}")
+    whole = record | record.get("curve", {}) | record.get("provenance", {})
+    if lacking := [name for name, kind in PARTS.items() if type(whole.get(name)) is not kind]:
+        raise CorruptFileError(f"the record lacks {', '.join(lacking)}, or has it of another type")
     digest = settings_hash(record["settings"])
     if (record["hash"], record["key"]) != (digest, f"{digest}-s{record['seed']}"):
         raise CorruptFileError("the record's key does not belong to its settings and seed")
-    for name, value in record["metrics"].items():
+    for name, value in (record["metrics"] | {"seconds": whole["seconds"]}).items():
         if not is_finite(value):
-            raise CorruptFileError(f"the record's metric {name} is not a finite number")
+            raise CorruptFileError(f"the record's {name} is not a finite number")
 
 
 def _cut_line(text: bytes) -> bytes:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from mini_lib.reproduction.cells import PAPERS, STUDIES, TUTORIAL, Cell, by_table
+from mini_lib.reproduction.cells import PAPERS, STUDIES, TUTORIAL, Cell
 from mini_lib.reproduction.claims import Judgement, load_claims
 from mini_lib.reproduction.comparison import Comparison, counted, counts
 from mini_lib.reproduction.judgement import MIN_RUNS, NOT_RUN, WORDS
@@ -39,10 +39,8 @@ def in_columns(head: Sequence[str], rows: Iterable[Sequence], right: Iterable[st
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="")
     for name in head:
-        number = name in right
-        table.add_column(
-            name, justify="right" if number else "left", overflow="fold", no_wrap=number or name == "verdict"
-        )
+        side = "right" if name in right else "left"
+        table.add_column(name, justify=side, overflow="fold", no_wrap=side == "right" or name == "verdict")
     for row in rows:
         table.add_row(*(str(each).replace("[", r"\[") for each in row))
     console = Console(width=width(), color_system=None, highlight=False)
@@ -72,12 +70,12 @@ def short_name(variant: str) -> str:
 def overview(comparisons: Iterable[Comparison], titles: dict[str, str]) -> str:
     """The tables of each paper, and what became of the numbers that it reports in them."""
     comparisons = list(comparisons)
-    found, tables = counts(comparisons), by_table(each.cell for each in comparisons)
+    found = counts(comparisons)  # by table, in order
     parts = []
     for paper, title in {**PAPERS, **STUDIES}.items():
         rows = [
             (table, plain(titles.get(table, "")), *(number or "" for number in found[table].values()))
-            for table in tables
+            for table in found
             if table.split(".")[0] == paper
         ]
         if rows:
@@ -91,10 +89,11 @@ def entries(cells: Iterable[Cell], records: Records, every: bool) -> str:
     cells = list(cells)
     shown = [cell for cell in cells if every or not cell.interpretation]
     parts = []
-    for table, own in by_table(shown).items():
+    for table in dict.fromkeys(cell.table for cell in shown):
         rows = [
             (cell.row, cell.column, short_name(cell.variant), f"{len(records.of(cell.hash))} of {cell.runs}")
-            for cell in own
+            for cell in shown
+            if cell.table == table
         ]
         parts.append(f"{table}\n{in_columns(('row', 'column', 'variant', 'runs'), rows, right=['runs'])}")
     return "\n\n".join([*parts, *_left_out(cells, every)])
@@ -111,7 +110,7 @@ def listing(comparisons: Iterable[Comparison], every: bool) -> str:
     shown = [each for each in comparisons if every or not each.cell.interpretation]
     shown = [each for each in shown if each.paper or each.ours.n] or shown
     parts = []
-    for table in by_table(each.cell for each in shown):
+    for table in dict.fromkeys(each.cell.table for each in shown):
         own = [each for each in shown if each.cell.table == table]
         kind = {"SD": "standard deviation", "SEM": "standard error of the mean"}[error_kind(table)]
         unit = next((f" in {each.paper.unit}" for each in own if each.paper), "")

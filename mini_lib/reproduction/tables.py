@@ -60,10 +60,9 @@ def printed(table_id: str) -> dict[tuple[str, str], Printed]:
     if table_id not in _tables():
         raise unknown_name_error("table", table_id, _tables())
     table = _tables()[table_id]
+    kind, runs, unit = table["error"], table["runs"], table["unit"]
     return {
-        (row, column): Printed(
-            entry["mean"], entry["err"], table["error"], entry.get("runs", table["runs"]), table["unit"]
-        )
+        (row, column): Printed(entry["mean"], entry["err"], kind, entry.get("runs", runs), unit)
         for row, entries in table["rows"].items()
         for column, entry in entries.items()
         if entry is not None

@@ -1,5 +1,8 @@
 """Records, entries and jobs made up for the tests of records, comparisons and trainings."""
 
+import time
+from multiprocessing import get_context
+
 from mini_lib.hashing import run_key, settings_hash
 from mini_lib.reproduction import Cell
 
@@ -45,3 +48,19 @@ def job(seed, build=None, **changes):
 
     settings = small_settings(**changes)
     return Job(build or cells.build, settings, seed, run_key(settings, seed))
+
+
+def start_process(function, *arguments):
+    """Call a function in a process of its own, which has PyTorch at once: to load it takes seconds."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["mini_lib.reproduction.launch", "mini_lib.reproduction.esbn.cells"])
+    (process := context.Process(target=function, args=arguments)).start()
+    return process
+
+
+def wait_until(condition, seconds=60):
+    """Wait for something that another process does."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it does not happen"
+        time.sleep(0.02)

@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 
 from mini_lib import __main__, datasets, load
 from mini_lib.errors import INTERRUPTED, CorruptFileError
@@ -23,7 +24,7 @@ from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.judgement import WORDS
 from mini_lib.reproduction.tables import load_json
 from mini_lib.training import TrainingStack, train
-from reproduction.samples import FILE, cell, job, record, small_settings
+from reproduction.samples import FILE, cell, job, record, small_settings, wait_until
 
 ENTRY = "esbn.table9/ESBN + TCN/m={}"
 REPRODUCE = ("reproduce", ENTRY.format(98), "--device", "cpu")
@@ -66,15 +67,16 @@ def run(monkeypatch, capsys, tmp_path):
 
 
 @contextmanager
-def small_cells():
-    """Table 9 with two entries of small networks, which are trained in this process, as workers start slowly."""
+def small_cells(**changes):
+    """Table 9 with two entries of small networks, each trained alone in this process, as workers start slowly."""
     small = tuple(
-        Cell("esbn.table9", row, "m=98", small_settings(tcn=tcn), 10, file="esbn.table9")
+        Cell("esbn.table9", row, "m=98", small_settings(tcn=tcn, **changes), 10, file="esbn.table9")
         for row, tcn in (("ESBN + TCN", True), ("LSTM + TCN", False))
     )
 
     def train_here(jobs, checkpoints, deadline, workers, progress):
-        return launch.in_stacks(jobs, torch.device("cpu"), checkpoints, deadline, "fp32", progress)
+        for each in jobs:
+            yield from launch.in_stacks([each], torch.device("cpu"), checkpoints, deadline, "fp32", progress)
 
     usual = cells.cells_of
     with pytest.MonkeyPatch.context() as patch:
@@ -244,7 +246,10 @@ def test_what_is_on_record_is_not_trained_again_except_into_another_folder(run, 
     code, out, _ = run(*REPRODUCE, "--seeds", 2, "--records", folder)
     assert code == 0
     assert out.startswith(f"nothing to train: all of it is on record in {folder}")
-    assert run(*REPRODUCE, "--seeds", 2, "--records", "mine")[0] == 0
+    Path("mine").mkdir()
+    with FileLock("mine/reproduce.lock"):
+        code, _, err = run(*REPRODUCE, "--seeds", 2, "--records", "mine")
+    assert (code, "another `mini-lib reproduce` is training for mine; both may make" in err) == (0, True)
     first, again = (
         {record["key"]: record["metrics"] for record in Records(each)} for each in (folder, "mine")
     )
@@ -266,17 +271,20 @@ def test_a_stopped_run_is_not_recorded_and_comes_out_as_if_it_had_not_been_stopp
     assert found["curve"]["loss"] == pytest.approx(alone.curve["loss"], rel=1e-4)
 
 
-def test_a_run_that_fills_two_entries_is_recorded_as_the_first_says(tmp_path):
-    each = job(1)
-    files = {"": "esbn.table9", "tutorial": "esbn.table11"}
-    entries = [
-        Cell("esbn.table9", "RN", "m=98", each.settings, 10, file=file, variant=variant)
-        for variant, file in files.items()
-    ]
-    (run,) = train([each.build(each.settings, 1)])
-    assert cli.keep_runs([(each, run)], 1, Records(tmp_path), entries) == 1
-    (found,) = records.read_records(tmp_path / "esbn.table9.jsonl")
-    assert (found["key"], found["scale"]) == (each.key, "paper")
+def test_a_run_is_recorded_as_its_first_entry_says_and_a_conflict_stops_no_other_run(tmp_path, capsys):
+    jobs, store, table = (
+        [job(1), job(2)],
+        Records(tmp_path),
+        ("esbn.table9", "RN", "m=98", job(1).settings, 10),
+    )
+    entries = [Cell(*table, file="esbn.table9"), Cell(*table, file="esbn.table11", variant="tutorial")]
+    runs = train([each.build(each.settings, each.seed) for each in jobs])
+    store.add(records.record_of(runs[0], entries[0], 1) | {"updates": 99}, "esbn.table9")
+    with pytest.raises(records.RecordConflict, match="1 run on record with other results; all others"):
+        cli.keep_runs(zip(jobs, runs, strict=True), 2, store, entries)
+    assert "mini-lib: esbn.table9/RN/m=98, seed 1: run" in capsys.readouterr().err
+    _, found = records.read_records(tmp_path / "esbn.table9.jsonl")
+    assert (found["key"], found["scale"]) == (jobs[1].key, "paper")
 
 
 def test_a_checkpoint_of_a_run_on_record_goes_and_others_stay(run, small, made, tmp_path):
@@ -289,7 +297,8 @@ def test_a_checkpoint_of_a_run_on_record_goes_and_others_stay(run, small, made, 
     command = (*REPRODUCE, "--seeds", 3, "--records", records)
     assert run(*command, "--dry-run")[0] == 0
     assert finished.exists()
-    assert run(*command)[0] == 0
+    code, _, err = run(*command)
+    assert (code, "another" in err) == (0, False)
     assert list(begun.parent.iterdir()) == [begun]
 
 
@@ -301,14 +310,18 @@ def test_runs_are_trained_in_the_order_of_the_plan_which_knows_the_budget(run, s
         steps, inside = planned(steps, workers, budget)
         return steps[::-1], inside
 
+    def train(jobs, **given):
+        seen.update(given, jobs=jobs, sigterm=signal.getsignal(signal.SIGTERM))
+        yield from ()
+
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     monkeypatch.setattr(plan, "schedule", schedule)
-    monkeypatch.setattr(
-        launch, "launch", lambda jobs, **given: seen.update(given, jobs=jobs) or (1 for _ in ())
-    )
+    monkeypatch.setattr(launch, "launch", train)
     options = ("--seeds", 4, "--records", "none", "--workers", 5, "--budget", "9m")
     assert run(*REPRODUCE, *options)[0] == 0
     assert [job.seed for job in seen["jobs"]] == [4, 1, 2, 3]
     assert (seen["at_a_time"], seen["workers"], seen["checkpoints"]) == (5, 5, Path("none/checkpoints"))
+    assert seen["sigterm"] is signal.default_int_handler, "a scheduler's end is no interrupt"
     assert 0 < seen["budget"] <= 540
     assert 0 < time.time() + 525.0 - seen["deadline"] < 60
 
@@ -349,7 +362,8 @@ def test_a_run_that_cannot_be_recorded_is_kept_and_recorded_once_there_is_room(r
         patch.setattr(records, "append_line", full)
         code, _, err = run(*command)
     assert code == 1
-    assert err.endswith("mini-lib: [Errno 28] No space left on device\n")
+    assert "device. esbn.table9/ESBN + TCN/m=98, seed 1 had finished and is not on record; the same" in err
+    assert err.endswith("records it from its checkpoint, and trains it again where there is none\n")
     monkeypatch.setattr(TrainingStack, "step", None)  # nothing is trained again
     assert run(*command)[1].endswith("1 run finished, 0 left\n")
     assert on_record("records") == [1]
@@ -383,31 +397,20 @@ __main__.main()
 """
 
 
-def gone(group):
-    """Whether a process group has ended, within some seconds."""
-    for _ in range(100):
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.1)
-    return False
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_says_one_line_and_leaves_a_checkpoint_and_no_process(end, tmp_path):
-    """Sent to the command and its worker, as a terminal and many a scheduler do."""
+def test_an_interrupt_says_one_line_and_leaves_a_checkpoint_and_no_process(tmp_path):
+    """Sent to the command and its worker, as a terminal does."""
     words = [sys.executable, "-c", HEARING, *LONG, "--records", "records"]
     how = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "start_new_session": True}
     process = subprocess.Popen(words, cwd=tmp_path, text=True, **how)
     with process.stderr as said:
         assert any(re.search(r"^0 of 1 runs: [1-9]\d* updates", line) for line in said)
-        os.killpg(process.pid, end)
+        os.killpg(process.pid, signal.SIGINT)
         rest = [line.strip() for line in said if "0 of 1 runs" not in line]
         assert process.wait() == 130
     assert rest == [INTERRUPTED]
-    assert gone(process.pid), "a worker lives on"
+    with suppress(ProcessLookupError):  # as soon as nothing is left of the group
+        wait_until(lambda: os.killpg(process.pid, 0))
     (checkpoint,) = (tmp_path / "records" / "checkpoints").glob("*.pt")
     assert torch.load(checkpoint)["update"] > 0
     assert not list((tmp_path / "records").glob("*.jsonl"))

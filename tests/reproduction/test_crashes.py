@@ -3,57 +3,47 @@
 import os
 import random
 import re
-import subprocess
 import sys
-import time
 
 import pytest
 
-from mini_lib.reproduction import Records
+from mini_lib import training
+from mini_lib.reproduction import Records, cli
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.training import train
-from reproduction.samples import small_settings
+from reproduction.samples import small_settings, start_process, wait_until
+from reproduction.test_cli import REPRODUCE, small_cells
 
 pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("MINI_LIB_KILLS", "1"))  # `make stress` sets it
 RUNS = 4
-SETTINGS = small_settings(epochs=60)
-# Checkpoints come as often as they can, so that many moments fall into one.
-COMMAND = f"""
-import sys
-import torch
-from mini_lib import training
-from mini_lib.reproduction import Cell, cells, cli, launch
-from mini_lib.reproduction.esbn import cells as esbn
+EPOCHS = 20
 
-def train_here(jobs, checkpoints, deadline, workers, progress):
-    for job in jobs:  # alone: only so is a run that was resumed equal to one that was not
-        yield from launch.in_stacks([job], torch.device("cpu"), checkpoints, deadline, "fp32", False)
 
-training.CHECKPOINT_SECONDS = 0.0
-launch._over_cores = train_here
-esbn.CELLS = [Cell("esbn.table9", "RN", "m=98", {SETTINGS!r}, {RUNS}, file="esbn.table9")]
-usual = cells.cells_of
-cells.cells_of = cli.cells_of = lambda paper: tuple(esbn.CELLS) if paper == "esbn" else usual(paper)
-sys.argv = ["mini-lib", "reproduce", "esbn.table9", "--device", "cpu", "--records", "records"]
-cli.main()
-"""
+def command(folder):
+    """Run the command; checkpoints come as often as they can, so that many moments fall into one."""
+    os.chdir(folder)
+    sys.stdout = open("printed", "w", buffering=1)
+    training.CHECKPOINT_SECONDS = 0.0
+    sys.argv = ["mini-lib", *REPRODUCE, "--seeds", str(RUNS), "--records", "records"]
+    with small_cells(epochs=EPOCHS):
+        cli.main()
 
 
 def run(folder, seconds):
-    """Whether the command was killed, so many after its first line, and the seeds that it said are finished."""
+    """Whether the command was killed, n seconds after its first line, and the seeds that it said are finished."""
     folder.mkdir(exist_ok=True)
-    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    command = subprocess.Popen([sys.executable, "-u", "-c", COMMAND], cwd=folder, **how)
-    command.stdout.readline()
-    try:
-        out, err = command.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        command.kill()
-        out, err = command.communicate()
-    assert command.returncode in (0, -9), out + err
-    return command.returncode != 0, {int(seed) for seed in re.findall(r"/\d+ .*, seed (\d+): ", out)}
+    printed = folder / "printed"
+    printed.unlink(missing_ok=True)
+    process = start_process(command, folder)
+    wait_until(lambda: printed.exists() and printed.read_text())
+    process.join(seconds)
+    process.kill()
+    process.join()
+    assert process.exitcode in (0, -9)
+    finished = re.findall(r"/\d+ .*, seed (\d+): ", printed.read_text())
+    return process.exitcode != 0, set(map(int, finished))
 
 
 def on_record(folder):
@@ -68,18 +58,15 @@ def on_record(folder):
 def test_a_killed_command_goes_on_and_loses_and_doubles_nothing(tmp_path):
     """The moments are drawn anew every time; the name of the folder says which they were."""
     seed = random.randrange(10**6)
-    moments, killed, queues, whole = random.Random(seed), 0, 0, 2.0
-    runs = {number: train([esbn.build(SETTINGS, number)])[0] for number in range(1, RUNS + 1)}
+    moments, killed, queues = random.Random(seed), 0, 0
+    settings = small_settings(epochs=EPOCHS)
+    runs = {number: train([esbn.build(settings, number)])[0] for number in range(1, RUNS + 1)}
     while killed < KILLS:
         queues += 1
         folder, known = tmp_path / f"{seed}-{queues}", set()
         while len(known) < RUNS:
-            began = time.monotonic()
-            ended, announced = run(folder, moments.uniform(0, whole) if killed < KILLS else 300)
-            if ended:
-                killed += 1
-            else:
-                whole = min(whole, time.monotonic() - began)
+            ended, announced = run(folder, moments.uniform(0, 1) if killed < KILLS else 300)
+            killed += ended
             now = on_record(folder)
             assert known | announced <= now, f"lost: {(known | announced) - now}"
             known = now

@@ -20,8 +20,9 @@ def test_unpacked_it_is_the_folder_that_it_was_packed_from_and_runs(tmp_path: Pa
     assert {Path("Makefile"), Path("notebooks/start_here.ipynb"), Path("mini_lib/__init__.py")} <= files
     assert not [path for path in files if path.parts[0].startswith((".", "_build"))]
     pack(tmp_path / "book.zip")
-    pack(tmp_path / "again.zip")
-    assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "book.zip").read_bytes()
+    for name in ("tools.zip", "again.zip"):
+        pack(tmp_path / name, ROOT / "tools")
+    assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "tools.zip").read_bytes()
     with zipfile.ZipFile(tmp_path / "book.zip") as packed:
         packed.extractall(tmp_path)
     folder = tmp_path / NAME

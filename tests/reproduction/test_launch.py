@@ -6,16 +6,18 @@ import threading
 import time
 import weakref
 from multiprocessing import Pipe
+from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 
 from mini_lib.datasets import glyphs
 from mini_lib.reproduction import launch as launching
 from mini_lib.reproduction.esbn.cells import build
 from mini_lib.reproduction.launch import JobsFailed, launch, stacks
 from mini_lib.training import train
-from reproduction.samples import job
+from reproduction.samples import job, start_process, wait_until
 
 CPU = torch.device("cpu")
 
@@ -52,15 +54,15 @@ def test_after_the_deadline_nothing_starts(tmp_path):
 
 @pytest.fixture
 def worker(tmp_path, monkeypatch):
-    """A worker, in a thread of this process, and our end of its pipe; it is over when that is closed."""
+    """A worker, in a thread of this process, and our end of its pipe; it ends when that is closed."""
     handlers = {}
     monkeypatch.setattr(launching.signal, "signal", handlers.__setitem__)
+    monkeypatch.setattr(launching, "_end_with_parent", lambda: None)
     begun = []
 
-    def work(*jobs, deadline=None):
+    def work(first, deadline=None):
         ours, theirs = Pipe()
-        for each in jobs:
-            ours.send(each)
+        ours.send(first)
         thread = threading.Thread(target=launching._work, args=(theirs, tmp_path, deadline), daemon=True)
         thread.start()
         begun.append((thread, ours))
@@ -72,8 +74,8 @@ def worker(tmp_path, monkeypatch):
         thread.join(30)
 
 
-def told(pipe):
-    """What a worker tells of a job, after the numbers of updates, and how many there were."""
+def outcome(pipe):
+    """What a worker sends of a job, after the numbers of updates, and how many there were."""
     updates = 0
     while pipe.poll(30) and updates < 100:
         if not isinstance(answer := pipe.recv(), int):
@@ -82,25 +84,25 @@ def told(pipe):
     raise AssertionError("it does not end")
 
 
-def test_a_worker_trains_job_after_job_and_tells_its_updates_and_what_failed(worker, tmp_path):
+def test_a_worker_trains_job_after_job_and_sends_its_updates_and_what_failed(worker, tmp_path):
     _, pipe, _ = worker(job(1))
-    run, updates = told(pipe)
+    run, updates = outcome(pipe)
     assert (run.finished, run.updates, updates, stems(tmp_path)) == (True, 3, 3, [job(1).key])
     pipe.send(job(7, broken))
-    assert told(pipe)[0] == "AssertionError"
+    assert outcome(pipe)[0] == "AssertionError"
     pipe.send(job(2))
-    assert told(pipe)[0].key == job(2).key
+    assert outcome(pipe)[0].key == job(2).key
 
 
 def test_at_the_deadline_a_worker_stops_its_run_with_a_checkpoint(worker, tmp_path):
     _, pipe, _ = worker(job(1, epochs=10**6), deadline=time.time() - 1)
-    run, _ = told(pipe)
+    run, _ = outcome(pipe)
     assert (run.finished, run.updates) == (False, 1)
     assert stems(tmp_path) == [run.key]
 
 
 @pytest.mark.parametrize("parent_is_gone", [True, False])
-def test_a_worker_ends_with_a_checkpoint_when_it_is_told_to_or_alone(parent_is_gone, worker, tmp_path):
+def test_a_worker_ends_with_a_checkpoint_when_it_is_stopped_or_alone(parent_is_gone, worker, tmp_path):
     endless = job(1, epochs=10**6)
     thread, pipe, handlers = worker(endless)
     assert pipe.recv() >= 1
@@ -113,26 +115,47 @@ def test_a_worker_ends_with_a_checkpoint_when_it_is_told_to_or_alone(parent_is_g
     assert stems(tmp_path) == [endless.key]
 
 
+def launch_all(jobs, how):
+    list(launch(jobs, device=CPU, progress=False, **how))
+
+
+def long_test(settings, seed):
+    """A run whose test takes ten minutes; the lock is held as long as its process is alive."""
+    launching.GRACE = 0.1
+    run = build(settings, seed)
+
+    def evaluate(model):
+        with FileLock("held"):
+            Path("begun").touch()
+            time.sleep(600)
+
+    run.evaluate = evaluate
+    return run
+
+
+@pytest.mark.slow
+def test_a_worker_does_not_outlive_a_killed_parent_even_in_the_middle_of_a_test(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    parent = start_process(launch_all, [job(1, long_test)], {"checkpoints": tmp_path, "workers": 1})
+    wait_until(Path("begun").exists)
+    parent.kill()
+    FileLock("held").acquire(timeout=30)
+    assert job(1).key in stems(tmp_path)
+
+
 def end_process(settings, seed):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.slow
-def test_runs_that_no_worker_is_left_for_are_counted(tmp_path):
-    jobs = [job(9, end_process), job(1), job(2)]
-    runs = launch(jobs, device=CPU, checkpoints=tmp_path, workers=1, progress=False)
-    named = r"(?s)^2 of 3 runs failed:.*seed 9: .*died.*seed 1: no worker .* and for 1 runs after it$"
-    assert until_failure(runs, named) == {}
-
-
-@pytest.mark.slow
 def test_runs_over_two_cores_equal_those_trained_here_whatever_becomes_of_other_runs(tmp_path, capfd):
-    jobs = [job(9, end_process), *(job(seed) for seed in (1, 2, 3, 4))]
+    jobs = [job(9, end_process), *map(job, (1, 2, 3, 4)), job(8, end_process), job(5), job(6)]
     (tmp_path / f"{jobs[2].key}.pt").write_bytes(b"damaged")
     runs = launch(jobs, device=CPU, checkpoints=tmp_path, workers=2)
     named = (
-        rf"(?s)^2 of 5 runs failed:\n(?=.*seed 2: .*{jobs[2].key}\.pt is damaged)"
-        r".*seed 9: its worker process died; if memory is short"
+        rf"(?s)^4 of 8 runs failed:\n(?=.*seed 2: .*{jobs[2].key}\.pt is damaged)"
+        r"(?=.*seed 9: its worker process died; if memory is short).*seed 8: its worker process died"
+        r".*seed 5: no worker process is left for it, and for 1 runs after it$"
     )
     ended = until_failure(runs, named)
     assert sorted(ended) == [1, 3, 4]
@@ -142,8 +165,8 @@ def test_runs_over_two_cores_equal_those_trained_here_whatever_becomes_of_other_
         assert run.metrics == pytest.approx(here.metrics, rel=1e-3)
     assert stems(tmp_path) == [jobs[2].key]
     first, *_, last = capfd.readouterr().err.splitlines()
-    assert first.startswith("0 of 5 runs: 0 updates")
-    assert last.startswith("3 of 5 runs: 9 updates")
+    assert first.startswith("0 of 8 runs: 0 updates")
+    assert last.startswith("3 of 8 runs: 9 updates")
 
 
 # ------------------------------------------------------------------------------------------ in stacks
@@ -173,7 +196,7 @@ def test_stacks_stop_at_the_deadline_and_resume_from_their_checkpoints(tmp_path,
 
 
 def test_a_stack_that_does_not_fit_is_halved_and_its_networks_are_made_afresh(tmp_path, monkeypatch, capsys):
-    jobs, tried = [*(job(seed) for seed in range(1, 6)), job(6, tcn=False)], []
+    jobs, tried = [*map(job, range(1, 6)), job(6, tcn=False), *map(job, (7, 8, 9))], []
 
     def small_memory(runs, **how):
         tried.append(len(runs))
@@ -184,13 +207,13 @@ def test_a_stack_that_does_not_fit_is_halved_and_its_networks_are_made_afresh(tm
         return train(runs, **how)
 
     monkeypatch.setattr(launching, "train", small_memory)
-    named = r"(?s)^1 of 6 runs failed:.*seed 5: out of memory on cpu"
+    named = r"(?s)^1 of 9 runs failed:.*seed 5: out of memory on cpu"
     ended = until_failure(in_stacks(jobs, tmp_path), named)
-    assert tried == [5, 2, 3, 1, 2, 1, 1, 1]
-    assert list(ended) == [1, 2, 3, 4, 6]
-    assert "out of memory: 2 networks at a time" in capsys.readouterr().err
-    (alone,) = train([jobs[2].build(jobs[2].settings, 3)])
-    assert ended[3].curve["loss"] == pytest.approx(alone.curve["loss"], rel=1e-4)
+    assert tried == [5, 2, 2, 1, 1, 2, 1]  # no more than 2 of this shape from then on
+    assert list(ended) == [1, 2, 3, 4, 6, 7, 8, 9]
+    assert "out of memory: 2 networks at a time from here on" in capsys.readouterr().err
+    third, _ = train([build(each.settings, each.seed) for each in jobs[2:4]], stacked=True)
+    assert ended[3].curve["loss"] == pytest.approx(third.curve["loss"], rel=1e-4)
 
 
 def test_all_of_a_stack_that_fails_are_named_and_the_other_stacks_are_done(tmp_path):

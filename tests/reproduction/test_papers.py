@@ -12,14 +12,14 @@ FILES = (
     *(f"mini_lib/{{}}/{name}" for name in ("__init__.py", "__init__.pyi", "tasks.py", "runs.py")),
     *(f"mini_lib/reproduction/{{}}/{name}" for name in ("__init__.py", "cells.py", "paper.toml")),
     *(f"mini_lib/reproduction/templates/{{}}.{kind}" for kind in ("toml", "md.j2")),
-    *("mini_lib/reproduction/records/{}.*", "tests/{}/__init__.py", "tests/{}/oracles.py"),
+    *("mini_lib/reproduction/{}/tiny.json", "mini_lib/reproduction/records/{}.*"),
+    *("tests/{}/__init__.py", "tests/{}/oracles.py"),
     *("notebooks/{}/1_*.ipynb", "book/parts/{}.md", "book/api/{}.md"),
 )
 MENTIONS = (  # what a file has to say; the title is the one in `PAPERS`
     ("mini_lib/__init__.pyi", "{paper} as {paper}"),
     ("mini_lib/hash_defaults.json", '"paper": "{paper}"'),
     ("mini_lib/reproduction/claims.json", '"id": "{paper}.'),
-    ("mini_lib/reproduction/doctor.py", '"{paper}"'),
     ("mini_lib/reproduction/entries.json", '"{paper}": '),
     *(("mini_lib/reproduction/{paper}/paper.toml", each) for each in ("[numbered]", "[[row]]", "[[detail]]")),
     *(("book/_toc.yml", each) for each in ("generated/replication_{paper}", "parts/{paper}", "api/{paper}")),

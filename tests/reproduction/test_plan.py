@@ -14,9 +14,9 @@ from mini_lib.reproduction.launch import Job
 from mini_lib.reproduction.plan import Step, describe_plan, expected_seconds, make_plan, schedule
 from reproduction.samples import FILE, record
 
-ROOT = Path(__file__).parents[2]
 BASE = {"paper": "esbn", "model": "lstm", "epochs": 10}
 HERE = "cpu: this one"
+ROOT = Path(__file__).parents[2]
 
 
 def build(settings, seed):
@@ -31,7 +31,7 @@ def job(seed=1, **settings):
 
 
 def timed(seconds, seed=1, device=HERE, diverged=False, **settings):
-    """A record of a run that took so long."""
+    """A record of a run that took this long."""
     made, settings = record(seed, diverged=diverged), BASE | settings
     made |= {"settings": settings, "hash": settings_hash(settings), "key": run_key(settings, seed)}
     provenance = made["provenance"] | {"device": device, "seconds": seconds}
@@ -48,10 +48,11 @@ def test_a_run_takes_the_median_of_its_settings_or_that_of_an_update_of_its_netw
     shared["provenance"]["at_once"] = 2
     records = [timed(20.0, 1), timed(900.0, 2), timed(24.0, 3), timed(1.0, 4, diverged=True), shared]
     records += [timed(1.0, device="cuda: x"), timed(7.0, device="cuda: x", model="rn")]
+    records += [timed(2.0, model="no data")]
     seconds = expected_seconds(records, HERE)
     assert seconds(job()) == 24.0
     assert seconds(job(m=5, epochs=30)) == pytest.approx(3 * 24.0)
-    for unknown in ({"model": "rn"}, {"options": {"hidden": 9}}, {"model": "no data"}):
+    for unknown in ({"model": "rn"}, {"options": {"hidden": 9}}, {"model": "no data", "m": 5}):
         assert seconds(job(**unknown)) == math.inf
     assert expected_seconds(records, "cuda: another")(job(model="rn")) == 7.0
 
@@ -96,18 +97,18 @@ def step(name, *seconds):
 def test_what_ends_within_the_budget_comes_first_and_a_step_takes_as_long_as_its_longest_run():
     steps, inside = schedule([step("a", 4.0, 2.0, 3.0), step("b", 1.0), step("c", 1.0, 1.0)], workers=2)
     assert ([each.ends for each in steps], inside) == ([4.5, 5.5, 6.5], 3)
-    steps = [step("a", 2.0), step("long", 7200.0, math.inf), step("b" * 200, 3.0, 3.0)]
+    steps = [step("a", 2.0), step("long", 4200.0, 3000.0), step("b" * 200, 3.0, 3.0), step("new", math.inf)]
     steps, inside = schedule(steps, workers=1, budget=10.0)
-    assert ([each.ends for each in steps], inside) == ([2.0, 8.0, math.inf], 2)
+    assert ([each.ends for each in steps], inside) == ([2.0, 8.0, 7208.0, math.inf], 2)
     lines = describe_plan(steps, inside, "10s").splitlines()
     assert [line.split()[:3] for line in lines[1:3]] == [["2", "s", "1"], ["8", "s", "2"]]
     assert lines[3].startswith("after the budget of 10s")
-    assert lines[4].split() == ["unknown", "2", "long"]
-    assert lines[5].startswith("in all 5 runs: 2.0 h of work")
-    assert lines[5].endswith("without 1 run whose time is unknown")
-    assert lines[6] == "expected within 10s: 3 runs"
+    assert [line.split() for line in lines[4:6]] == [["2.0", "h", "2", "long"], ["unknown", "1", "new"]]
+    assert lines[6].startswith("in all 6 runs: 2.0 h of work")
+    assert lines[6].endswith("without 1 run whose time is unknown")
+    assert lines[7] == "expected within 10s: 3 runs"
     assert max(map(len, lines)) == 100
-    assert "... and 2 more; --dry-run prints them all" in describe_plan(steps, inside, shown=1)
+    assert "... and 3 more; --dry-run prints them all" in describe_plan(steps, inside, shown=1)
 
 
 def test_the_book_says_how_many_runs_each_paper_has_and_how_many_are_made():

@@ -6,14 +6,16 @@ import os
 import threading
 from importlib import import_module
 from itertools import chain
+from types import SimpleNamespace
 
 import pytest
 from torch import nn
 
+from mini_lib import __version__
 from mini_lib.errors import CorruptFileError
 from mini_lib.esbn.runs import paper_settings
 from mini_lib.hashing import complete, reduce, settings_hash
-from mini_lib.reproduction import RecordConflict, Records
+from mini_lib.reproduction import RecordConflict, Records, records
 from mini_lib.reproduction.cells import PAPERS, STUDIES, cells_of, paper_module
 from mini_lib.reproduction.records import COMMITTED, default_folder, read_records, record_of, to_line
 from mini_lib.training import Run
@@ -50,13 +52,8 @@ def test_finished_runs_are_those_of_the_settings_that_did_not_diverge_with_the_s
     assert store.finished(settings | {"m": 0}) == []
 
 
-OTHERS = [
-    {"metrics": {"test_accuracy": 98.0}},
-    {"settings": {}},
-    {"diverged": True},
-    {"updates": 1},
-    {"scale": ""},
-]
+OTHERS = [{"metrics": {"test_accuracy": 98.0}}, {"metrics": {"another": 99.0}}, {"settings": {}}]
+OTHERS += [{"diverged": True}, {"updates": 1}, {"scale": ""}]
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=list)
@@ -114,8 +111,12 @@ def test_a_conflict_merges_nothing_at_all(tmp_path):
         ('"updates": 1800', '"steps": 1800', "the record lacks updates"),
         ('"m": 95', '"m": 50', "the record's key does not belong to its settings"),
         ('"seed": 2', '"seed": 3', "the record's key does not belong"),
-        ("99.0", "NaN", "the record's metric test_accuracy is not a finite"),
-        ('{"test_accuracy": 99.0}', "null", "not a whole record"),
+        ("99.0", "NaN", "the record's test_accuracy is not a finite"),
+        ('"seconds": 36.0', '"seconds": NaN', "the record's seconds is not a finite"),
+        ('"device"', '"machine"', "the record lacks device"),
+        ('"loss"', '"losses"', "the record lacks loss"),
+        ('"diverged": false', '"diverged": "no"', "the record lacks diverged"),
+        ('{"test_accuracy": 99.0}', "null", "the record lacks metrics"),
         ('"updates"', '"checks": [3], "updates"', "not a whole record"),
         (None, "[1, 2]", "not a whole record; if the file is one of records, delete that line"),
         (None, "[" * 100_000, "not a whole record"),
@@ -216,6 +217,12 @@ def test_a_full_disk_leaves_whole_lines_and_the_run_can_be_added_later(tmp_path,
     assert on_disk(tmp_path) == [record(1)]
     assert store.add(record(2), FILE)
     assert len(on_disk(tmp_path)) == 2
+
+
+def test_code_of_which_git_says_nothing_counts_as_changed(monkeypatch):
+    done = {True: SimpleNamespace(returncode=0, stdout="records.py"), False: SimpleNamespace(returncode=1)}
+    monkeypatch.setattr("subprocess.run", lambda words, **how: done["ls-files" in words])
+    assert records.code_version.__wrapped__() == f"{__version__}+unknown-dirty"
 
 
 def test_a_hash_is_of_the_settings_alone_and_an_id_of_the_place_and_the_variant():

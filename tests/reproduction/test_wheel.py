@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,11 @@ def installed(tmp_path_factory):
     shutil.copytree(ROOT / "mini_lib", source / "mini_lib", ignore=left_out)
     for name in ("pyproject.toml", "README.md", "LICENSE", "THIRD-PARTY.md"):
         shutil.copy(ROOT / name, source)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "wheel"]
     options = ["--no-deps", "--no-build-isolation", "--wheel-dir", folder]
-    subprocess.run([*pip, "wheel", *options, source], check=True, cwd=folder)
+    subprocess.run([*pip, *options, source], check=True, cwd=folder)
     (wheel,) = folder.glob("mini_lib-*.whl")
-    subprocess.run([*pip, "install", "--no-deps", "--target", folder / "site", wheel], check=True, cwd=folder)
+    zipfile.ZipFile(wheel).extractall(folder / "site")
     return folder / "site"
 
 
