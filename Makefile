@@ -46,13 +46,13 @@ $(VENDOR)/.ready: package-lock.json
 
 pages: $(READY)
 	@mkdir -p book/generated
-	$(BIN)/python tools/pages.py
+	$(ALONE) $(BIN)/python tools/pages.py
 
 book: $(READY) $(VENDOR)/.ready pages
 	@if [ -f $(VENDOR)/.ready ]; then cp book/_config.yml book/generated/config.yml; \
 	else sed '/# vendored$$/d' book/_config.yml > book/generated/config.yml; fi
 	@echo "Building the pages: a minute the first time, half of one afterwards"
-	$(BIN)/jupyter-book build . --config book/generated/config.yml --toc book/_toc.yml -q -W -n --keep-going
+	$(ALONE) $(BIN)/jupyter-book build . --config book/generated/config.yml --toc book/_toc.yml -q -W -n --keep-going
 	@echo "The book is at file://$(CURDIR)/$(BOOK)/index.html"
 
 # Without MathJax beside it, a book would ask a CDN for it.

@@ -1,5 +1,6 @@
 """Packs the folder that a reader needs to run the notebooks into one file, which "Where to run it" offers."""
 
+import io
 import re
 import shutil
 import subprocess
@@ -35,13 +36,16 @@ def sources(root: Path = ROOT) -> Iterator[Path]:
 
 
 def pack(file: Path = FILE, root: Path = ROOT) -> None:
-    """Write the file, all in one folder; the same parts make the same file."""
+    """Write the file, all in one folder. One of the same parts is left as it is: its page is not built again."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
         for path in sources(root):
             part = zipfile.ZipInfo(str(Path(NAME) / path.relative_to(root)))
             part.external_attr = path.stat().st_mode << 16
             packed.writestr(part, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    if not file.exists() or file.read_bytes() != made.getvalue():
+        file.write_bytes(made.getvalue())
 
 
 def setup(app) -> dict:
