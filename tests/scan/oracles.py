@@ -1,9 +1,9 @@
 """SCAN's meaning and the networks' forward passes once more: slow, one command at a time, no torch.
 
-Written from the rules and formulas. Weights come as a dict of float64 arrays: those of Russin et al. and Li et al. under
-the names and in the layout of their released codes, others under our modules' names, where those of a bidirectional
-network have its directions on the first axis, forward first. `noise` holds one command's rows. Words have <SOS> and
-<EOS>, no padding. Each network gives a tuple, its logits first.
+Written from the rules and formulas. Weights come as a dict of float64 arrays: those of Russin et al. and Li et al.
+under the names and in the layout of their released codes, others under our modules' names, where those of a
+bidirectional network have its directions on the first axis, forward first. `noise` holds one command's rows. Words
+have <SOS> and <EOS>, no padding. Each network gives a tuple, its logits first.
 """
 
 import numpy as np
