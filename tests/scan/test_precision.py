@@ -34,8 +34,7 @@ def gradients(network, loss):
 
 
 @pytest.mark.parametrize("name", [*KINDS, "everything"])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("autocast", [True, False])
+@pytest.mark.parametrize(("dtype", "autocast"), [(torch.bfloat16, True), (torch.float16, False)])
 def test_in_half_precision_logits_and_gradients_are_near_those_of_single_precision(name, dtype, autocast):
     network = seeded(name)
     whole = network(*EXAMPLES.tensors, {})
