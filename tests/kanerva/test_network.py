@@ -1,8 +1,5 @@
 """Both networks and their loss against a slow numpy pass; noise, gradients, stacks and precision."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -336,27 +333,3 @@ def test_learning_in_half_precision_and_under_autocast_is_near_single_precision(
         loss.backward()
         assert all(p.grad is None or p.grad.isfinite().all() for p in network.parameters())
         assert network.prior_means.grad.any()
-
-
-# Without the tests' own type checks, which cannot be compiled.
-COMPILED = """
-import warnings, torch
-warnings.simplefilter("ignore")
-from mini_lib.kanerva import MixtureKanerva, MLPDecoder, MLPEncoder, ProductKanerva, ProductMemory
-images, codes, memory = torch.rand(2, 4, 1, 2, 2).round(), torch.randn(6, 4), ProductMemory(4, 2, 5)
-def answers(codes):
-    memory.reset()
-    memory.write(codes, eta=0.5)
-    return memory.read(codes).codes
-parts = MLPEncoder(1, 2, 3), MLPDecoder(1, 2, 3), 3, 2, 2
-networks = [ProductKanerva(*parts, sample="full"), MixtureKanerva(*parts)]
-for call, *given in ((answers, codes), *((each, images, None, each.draw_noise(2, 4)) for each in networks)):
-    compiled = torch.compile(call, fullgraph=True, backend="eager")
-    torch.testing.assert_close(compiled(*given), call(*given))
-"""
-
-
-@pytest.mark.slow
-def test_networks_and_memory_compile():
-    done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, check=False)
-    assert not done.returncode, done.stderr
