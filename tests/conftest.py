@@ -1,3 +1,4 @@
+from collections import Counter
 from pathlib import Path
 
 import hypothesis
@@ -25,13 +26,11 @@ def subnormal_numbers():
 
 def pytest_runtest_setup(item):
     if item.get_closest_marker("cuda") and not torch.cuda.is_available():
-        pytest.skip("no GPU")
+        pytest.skip("no GPU, for stacked/alone/resume on CUDA")
 
 
 def pytest_terminal_summary(terminalreporter):
     """Say aloud what nobody looked at."""
-    skipped = [each for each in terminalreporter.stats.get("skipped", []) if "cuda" in each.keywords]
-    if skipped:
-        terminalreporter.line(
-            f"no GPU: {len(skipped)} tests of stacked/alone/resume on CUDA did not run", red=True
-        )
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
+    for reason, count in reasons.items():
+        terminalreporter.line(f"{count} tests did not run: {reason.removeprefix('Skipped: ')}", red=True)

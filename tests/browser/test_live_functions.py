@@ -15,7 +15,7 @@ from mini_lib.reproduction.functions.live import parcel
 from .reader import calculate, choose, close, drag, numbers, press, said
 
 pytestmark = pytest.mark.browser
-CURVES = [curve[:n].tolist() for curve, n in zip(evaluation_curves(3, 16).y, (12, 2, 16), strict=True)]
+CURVES = [curve[:n].tolist() for curve, n in zip(evaluation_curves(3, 12).y, (12, 2, 7), strict=True)]
 STEEP = [0.5 * x - 2 for x in range(12)]
 
 
@@ -43,8 +43,9 @@ def draw(box, start: tuple[float, float], end: tuple[float, float]) -> None:
 
 
 def test_networks_continue_and_attend_as_in_pytorch(live):
-    """With both masks, and with windows of two other lengths."""
-    cases = [(name, strict, None) for name in ROWS for strict in (True, False)]
+    """With both masks, or with windows of two other lengths."""
+    cases = [(name, True, None) for name in ROWS]
+    cases += [(name, False, None) for name in ROWS if not name.endswith("window")]
     cases += [(name, True, length) for name in ROWS if name.endswith("window") for length in (1, 20)]
     script = """async (cases, curves) => {
       const parcel = await Live.load("functions"), { networks, steps } = parcel.facts;

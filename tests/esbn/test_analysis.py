@@ -11,8 +11,9 @@ from mini_lib.esbn.esbn import ESBN
 from mini_lib.esbn.network import Network, TemporalContextNorm
 from mini_lib.esbn.runs import MODELS
 from mini_lib.esbn.tasks import Problems, make_problems
+from mini_lib.seeding import torch_rng
 
-IMAGES = torch.rand(100, 32, 32, generator=torch.Generator().manual_seed(0))
+IMAGES = torch.rand(100, 32, 32, generator=torch_rng(0, "images"))
 RMTS = make_problems("rmts", 95, 1, test_size=50).test
 THREE = Problems(*make_problems("distribution_of_three", 50, 1, train_size=40).train[:40])
 every_esbn = pytest.mark.parametrize("model", [model for model in MODELS if model.startswith("esbn")])

@@ -138,7 +138,7 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("count", [90, pytest.param(2500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [90, pytest.param(800, marks=pytest.mark.slow)])
 def test_known_errors(count):
     """Within four standard errors."""
     curves = evaluation_curves(count, OBSERVED + STEPS)

@@ -5,13 +5,14 @@ import pytest
 import torch
 from esbn.networks import Stub
 from hypothesis import given, settings, strategies as st
+from scan.by_hand import ByHand
 
 from mini_lib.errors import UsageError
 from mini_lib.functions.tasks import sample_curves
 from mini_lib.grid import runs, tasks
-from mini_lib.grid.runs import Settings, accuracies, build, extrapolation_errors
+from mini_lib.grid.runs import Settings, accuracies, build, exact_matches, extrapolation_errors
 from mini_lib.grid.tasks import HIDDEN, RULES, Problems, Transformed, item_pools, item_tests, items
-from mini_lib.scan.runs import accuracy
+from mini_lib.scan.syntactic_attention import loss
 from mini_lib.scan.tasks import Split, encode
 from mini_lib.seeding import numpy_rng, seeded, torch_rng
 from mini_lib.training import train
@@ -226,11 +227,18 @@ def test_the_step_to_the_next_point_is_what_a_curve_teaches():
     assert error.item() == score.item() == pytest.approx(wanted, rel=1e-5)
 
 
-def test_commands_are_counted_where_every_action_is_right(few_commands):
-    made = build(tiny("commands", "lstm"), 1)
-    found = made.evaluate(made.model.eval())
-    for name, part in made.evaluate.keywords["parts"].items():
-        assert found[name] == accuracy(made.model, part)
+def test_commands_are_counted_where_every_action_is_right_and_the_loss_is_a_mean_over_commands():
+    model = ByHand(lost="jump").eval()  # wrong where a command has this word
+    familiar = encode(["walk", "look twice and run", "run left", "jump", "walk and jump thrice", "look left"])
+    parts = {
+        "familiar": familiar,
+        "jump": encode(["jump", "jump left"]),
+        "dax": encode(["dax", "walk twice"]),
+    }
+    mean = loss(model(*familiar.tensors), familiar.actions).item()
+    assert exact_matches(model, parts) == pytest.approx(
+        {"familiar": 400 / 6, "jump": 0, "dax": 100, "familiar_loss": mean}
+    )
 
 
 def test_bad_settings_are_named():

@@ -106,13 +106,12 @@ def test_maps_of_28_pixels_have_the_papers_sizes():
     assert DECODERS["conv"](1, 28, 5).sizes == (7, 14, 28)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize(("name", "kinds"), NETWORKS)
-def test_half_precision_is_near_and_axes_are_folded(name, kinds, dtype):
-    made = network(name, kinds, 1, seed=2)
+def test_half_precision_is_near_and_axes_are_folded(name, kinds):
+    made, dtype = network(name, kinds, 1, seed=2), torch.float16
     x = randn(2, 3, 3) if made.decodes else (randn(2, 3, *made.shape) > 0).double()
     plain, half = made(x), made.to(dtype)(x.to(dtype))
-    torch.testing.assert_close(half.double(), plain, rtol=0.1, atol=0.1)
+    torch.testing.assert_close(half.double(), plain, rtol=0, atol=0.003 * plain.abs().max().item())
     half.sum().backward()
     assert all(each.grad.any() for each in made.parameters())
     assert half.dtype == dtype

@@ -1,8 +1,5 @@
 """Both networks and their loss against a slow numpy pass; noise, gradients, stacks and precision."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -315,10 +312,10 @@ def test_stacked_networks_equal_each_alone(form):
             torch.testing.assert_close(together[name].grad[place], parameter.grad, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("form", ["full", "mixture", "even"])
-def test_learning_in_half_precision_and_under_autocast_is_near_single_precision(form, dtype):
+def test_learning_in_half_precision_and_under_autocast_is_near_single_precision(form):
     """What comes out is in the network's type; the memory inside is in float32."""
+    dtype = torch.float16
     batch, loss_of = batch_of(make(form)), loss_for(form, ae_weight=0.5, balance=1.0)
     batch["noise"] = {name: each.float() for name, each in batch["noise"].items()}
     single, half = make(form).float(), make(form).to(dtype)
@@ -332,31 +329,7 @@ def test_learning_in_half_precision_and_under_autocast_is_near_single_precision(
     assert trace.logits.dtype == trace.codes.dtype == trace.reading.codes.dtype == dtype
     assert trace.memory.state.R.dtype == inside == torch.float32
     for loss, network in ((own, half), (cast, single)):
-        torch.testing.assert_close(loss.float(), plain, rtol=0.1 if form != "mixture" else 0.5, atol=0.1)
+        torch.testing.assert_close(loss.float(), plain, rtol=0.0015, atol=0)
         loss.backward()
         assert all(p.grad is None or p.grad.isfinite().all() for p in network.parameters())
         assert network.prior_means.grad.any()
-
-
-# Without the tests' own type checks, which cannot be compiled.
-COMPILED = """
-import warnings, torch
-warnings.simplefilter("ignore")
-from mini_lib.kanerva import MixtureKanerva, MLPDecoder, MLPEncoder, ProductKanerva, ProductMemory
-images, codes, memory = torch.rand(2, 4, 1, 2, 2).round(), torch.randn(6, 4), ProductMemory(4, 2, 5)
-def answers(codes):
-    memory.reset()
-    memory.write(codes, eta=0.5)
-    return memory.read(codes).codes
-parts = MLPEncoder(1, 2, 3), MLPDecoder(1, 2, 3), 3, 2, 2
-networks = [ProductKanerva(*parts, sample="full"), MixtureKanerva(*parts)]
-for call, *given in ((answers, codes), *((each, images, None, each.draw_noise(2, 4)) for each in networks)):
-    compiled = torch.compile(call, fullgraph=True, backend="eager")
-    torch.testing.assert_close(compiled(*given), call(*given))
-"""
-
-
-@pytest.mark.slow
-def test_networks_and_memory_compile():
-    done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, check=False)
-    assert not done.returncode, done.stderr

@@ -5,10 +5,12 @@ from torch.nn.functional import one_hot
 
 from mini_lib.scan.grammar import derive
 from mini_lib.scan.syntactic_attention import StreamsTrace, SyntacticAttention
-from mini_lib.scan.tasks import ACTION_COUNT, ACTION_IDS, WORD_COUNT, WORD_IDS
+from mini_lib.scan.tasks import ACTION_IDS, WORD_IDS
 
 WORDS, ACTIONS = list(WORD_IDS), list(ACTION_IDS)
-MEANINGS = {word: word.upper() for word in ("walk", "look", "run", "jump", "left", "right", "<SOS>", "<EOS>")}
+MEANINGS = {
+    word: word.upper() for word in ("walk", "look", "run", "jump", "dax", "left", "right", "<SOS>", "<EOS>")
+}
 COMMANDS = [
     "jump",
     "jump left",
@@ -23,13 +25,13 @@ class ByHand(SyntacticAttention):
     """Follows the grammar; all attention is on the end where a command has the word `lost`."""
 
     def __init__(self, meanings=MEANINGS, lost=""):
-        super().__init__(syntax=4, semantics=WORD_COUNT)
+        super().__init__(len(WORDS), len(ACTIONS), syntax=4, semantics=len(WORDS) + 1)
         self.lost = lost
-        weight = torch.zeros(ACTION_COUNT, WORD_COUNT)
+        weight = torch.zeros(self.action.weight.shape)
         for word, action in meanings.items():
             weight[ACTION_IDS[action], WORD_IDS[word]] = 20.0
         with torch.no_grad():
-            self.meaning.weight.copy_(torch.eye(WORD_COUNT))
+            self.meaning.weight.copy_(torch.eye(*self.meaning.weight.shape))
             self.action.weight.copy_(weight)
             self.action.bias.zero_()
 

@@ -2,8 +2,11 @@
 
 from functools import partial
 
+import numpy as np
 import torch
 
+from mini_lib.reproduction.authors import places
+from mini_lib.reproduction.ledger import Renaming, load
 from mini_lib.scan import cnn, gru_attention, li, syntactic_attention
 from mini_lib.scan.cnn import CNN
 from mini_lib.scan.gru_attention import GRUAttention
@@ -67,7 +70,16 @@ def noise_for(network, examples, seed=0):
 
 
 def weights(network):
-    return {name: each.detach().numpy() for name, each in network.named_parameters()}
+    """Arrays for an oracle: under the authors' names and in their layout, where `paper.toml` says how."""
+    own, found = {name: each.detach() for name, each in network.named_parameters()}, {}
+    for row in load("scan").renamings.get(type(network).__module__.split(".")[-1], [Renaming("*", "*")]):
+        for theirs, (_, tensor) in places([row], own).items():
+            array = tensor.squeeze().numpy().T if "transposed" in row.note else tensor.numpy()
+            if "gates reordered" in row.note:
+                i, f, g, o = np.split(array, 4, axis=-1)
+                array = np.concatenate([i, g, f, o], axis=-1)
+            found[theirs] = array
+    return found
 
 
 def rows_of(examples):

@@ -1,6 +1,7 @@
 """SCAN's meaning and the networks' forward passes once more: slow, one command at a time, no torch.
 
-Written from the rules and formulas. Weights come as a dict of float64 arrays under our modules' names; those of a
+Written from the rules and formulas. Weights come as a dict of float64 arrays: those of Russin et al. and Li et al.
+under the names and in the layout of their released codes, others under our modules' names, where those of a
 bidirectional network have its directions on the first axis, forward first. `noise` holds one command's rows. Words
 have <SOS> and <EOS>, no padding. Each network gives a tuple, its logits first.
 """
@@ -81,9 +82,11 @@ def masked(x, noise, name, first=0):
 
 
 def recurrent(p, name, way=None):
-    """W, U, b and d of a recurrent cell, or of one of its directions."""
-    found = (p[f"{name}.{part}"] for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
-    return found if way is None else (each[way] for each in found)
+    """W, U, b and d of a recurrent cell, or of one of its directions; PyTorch's own LSTM names those by endings."""
+    names = [f"{name}.{part}" for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+    if names[0] not in p:
+        return [p[each + ("_l0", "_l0_reverse")[way]] for each in names]
+    return [p[each] if way is None else p[each][way] for each in names]
 
 
 def lstm_step(gates, c):
@@ -116,7 +119,7 @@ def both_ways(step, forwards, backwards, *start):
 
 def bilstm(p, name, forwards, backwards):
     """States of both directions, each at its word; and both last states, joined."""
-    zeros = np.zeros(p[f"{name}.weight_hh"].shape[-1])
+    zeros = np.zeros(recurrent(p, name, 0)[1].shape[-1])
     ahead, back, (final, _) = both_ways(
         lambda way, x, h, c: lstm_cell(p, name, x, h, c, way), forwards, backwards, zeros, zeros
     )
@@ -128,35 +131,37 @@ def surround(p, ahead, back, ends):
     nothing = 0 * ahead[:1]
     around = joined(np.concatenate([nothing, ahead[:-1]]), np.concatenate([back[1:], nothing]))
     if ends != "neighbour":
-        around[[0, -1]] = p["ends"] if ends == "learned" else 0
+        around[[0, -1]] = 0
+    if ends == "learned":
+        around[0], around[-1] = p["encoder.SOS_embed.weight"], p["encoder.EOS_embed.weight"]
     return around
 
 
 def syntactic_attention(p, words, actions, noise, surrounding="between", ends="learned", **form):
     """Facts, section 2, for the numbers of one command: logits, attention weights, roles and meanings."""
-    m = masked(p["meaning.weight"][words], noise, "meaning")
-    x = masked((np.eye(16) if "one_hot" in form else p["word.weight"])[words], noise, "word")
+    m = masked(p["encoder.W_m.weight"][words], noise, "meaning")
+    x = masked((np.eye(16) if "one_hot" in form else p["encoder.W_x.weight"])[words], noise, "word")
     if "sequential_semantics" in form:
-        m = joined(*bilstm(p, "sequence", m, m)[:2])
-    ahead, back, _ = bilstm(p, "neighbors", x, x)
+        m = joined(*bilstm(p, "encoder.semantic_rnn", m, m)[:2])
+    ahead, back, _ = bilstm(p, "encoder.rnn1", x, x)
     if surrounding == "top":
-        ahead, back, final = bilstm(p, "roles", ahead, back)
+        ahead, back, final = bilstm(p, "encoder.rnn2", ahead, back)
         roles = surround(p, ahead, back, ends)
     else:
         context = surround(p, ahead, back, ends)
-        ahead, back, final = bilstm(p, "roles", context, context)
+        ahead, back, final = bilstm(p, "encoder.rnn2", context, context)
         roles = joined(ahead, back)
-    s = relu(linear(p, "first_query", final))
+    s = relu(linear(p, "encoder.fc0", final))
     state = 0 * s, 0 * s
     logits, attention = [], []
     for _ in actions:
         alpha = softmax(roles @ s)  # Eqs. 4 and 5
         d, context = alpha @ m, alpha @ roles  # Eq. 3
         if "nonlinear_semantics" in form:
-            d = relu(linear(p, "hidden", relu(d)))
-        logits.append(linear(p, "action", joined(d, context) if "syntax_action" in form else d))
+            d = relu(linear(p, "decoder.sem_nn", relu(d)))
+        logits.append(linear(p, "decoder.out", joined(d, context) if "syntax_action" in form else d))
         attention.append(alpha)
-        s, _ = state = lstm_cell(p, "decoder", context, *state)  # Eq. 6
+        s, _ = state = lstm_cell(p, "decoder.rnn", context, *state, way=0)  # Eq. 6
     return np.array(logits), np.array(attention), roles, m
 
 
@@ -194,38 +199,45 @@ def li_rows(words):
     return [0 if word == 8 else word - (word > 8) for word in words[1:]]
 
 
-def basic_lstm(kernel, bias, x, h, c):
-    """TensorFlow's: one kernel for [x; h], 1 added to the forget gate."""
-    forget = np.repeat([0, 1, 0, 0], len(c))
-    return lstm_step(kernel @ joined(x, h) + bias + forget, c)
+def basic_lstm(p, name, x, h, c):
+    """TensorFlow's: one kernel for [x; h], gates i, j, f, o, and 1 added to the forget gate."""
+    name = f"generate_attention/{name}/basic_lstm_cell"
+    i, j, f, o = np.split(joined(x, h) @ p[f"{name}/kernel"] + p[f"{name}/bias"], 4)
+    return lstm_step(np.concatenate([i, f + 1, j, o]), c)
 
 
 def li(p, words, actions, noise):
-    primitives, functions = (p[name][li_rows(words)] for name in ("primitive", "function"))
+    rows, n = li_rows(words), len(words) - 1
+    primitives, functions = p["word_embeddings/Variable"][rows], p["word_embeddings/Variable_1"][rows]
     if noise:
         primitives = primitives + noise["primitive"][1 : len(words)]
         functions = functions + noise["function"][1 : len(words)]
-    kernels, biases = p["encoder_kernel"], p["encoder_bias"][:, 0]
-    zeros = np.zeros(len(biases[0]) // 4)
+    key = p["generate_attention/memory_layer/kernel"]
+    zeros, wrapper = np.zeros(len(key) // 2), "decoder/attention_wrapper"
     ahead, back, (h, c) = both_ways(
-        lambda way, x, h, c: basic_lstm(kernels[way], biases[way], x, h, c),
+        lambda way, x, h, c: basic_lstm(p, f"bidirectional_rnn/{('fw', 'bw')[way]}", x, h, c),
         functions,
         functions,
         *(zeros, zeros),
     )
     memory, (h, c), attended, logits = joined(ahead, back), (c, h), 0 * h, []  # exchanged
     for _ in actions:
-        h, c = basic_lstm(p["decoder_kernel"], p["decoder_bias"], joined([0.0], attended), h, c)
-        context = softmax(memory @ p["key"].T @ h) @ memory
-        attended = p["attended"] @ joined(h, context)
-        weights = softmax((p["place"] @ attended + p["place_bias"])[: len(memory)])
-        logits.append([np.finfo(float).min, *(p["action"] @ (weights @ primitives) + p["action_bias"])])
+        h, c = basic_lstm(p, wrapper, joined([0.0], attended), h, c)
+        context = softmax(memory @ key @ h) @ memory
+        attended = joined(h, context) @ p[f"generate_attention/{wrapper}/attention_layer/kernel"]
+        weights = softmax(dense(p, "generate_attention/attention_network", attended)[:n])
+        found = dense(p, "prediction/prediction_network", weights @ primitives)
+        logits.append([np.finfo(float).min, *found])
     return (np.array(logits),)
 
 
+def dense(p, name, x):
+    return x @ p[f"{name}/dense/kernel"] + p[f"{name}/dense/bias"]
+
+
 def li_penalty(p, commands, strength):
-    rows = [row for words in commands for row in li_rows(words)]
-    squares = (np.mean(p[name][row] ** 2) for name in ("primitive", "function") for row in rows)
+    tables = p["word_embeddings/Variable"], p["word_embeddings/Variable_1"]
+    squares = (np.mean(table[row] ** 2) for words in commands for row in li_rows(words) for table in tables)
     return strength * sum(squares) / len(commands)
 
 
