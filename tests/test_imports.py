@@ -20,7 +20,7 @@ TREES = {path: ast.parse(text) for path, text in TEXTS.items()}
 MODULES = {path.removesuffix(".py").replace("/", "."): path for path in TEXTS}
 COMMAND = {"__main__", "reproduction.cli"}  # these may import from all
 # These load a module when asked for it by name: a trained network, a paper's cells or its live figure.
-BY_NAME = {"files.py", *(f"reproduction/{name}.py" for name in ("cells", "live"))}
+BY_NAME = {"reproduction/doctor.py", "files.py", *(f"reproduction/{name}.py" for name in ("cells", "live"))}
 
 
 def imported(nodes: Iterable[ast.AST]) -> set[str]:
