@@ -225,10 +225,10 @@ SHOW_ALL = """(theme) => {
   for (const fold of document.querySelectorAll('article details')) fold.open = true;
 }"""
 
-# Colors change at once, and of code one word of each color is left: axe-core looks at every element.
+# Colors change and folds open at once, and of code one word of each color is left: axe-core looks at every element.
 READY_FOR_AXE = """() => {
   const style = document.head.appendChild(document.createElement('style'));
-  style.textContent = '* { transition: none !important; }';
+  style.textContent = '* { animation: none !important; transition: none !important; }';
   const seen = new Set();
   for (const word of document.querySelectorAll('.highlight span')) {
     const color = [word.className, word.closest('.highlight').parentElement.className].join();
