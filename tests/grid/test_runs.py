@@ -206,7 +206,7 @@ def test_accuracy_is_in_percent_and_the_loss_the_mean_cross_entropy():
 
 
 def test_curves_are_gone_on_with_from_the_last_twelve_points():
-    y, truth = torch.rand(3, 12), torch.rand(3, 10)
+    y, truth = torch.rand(3, 22, generator=torch_rng(1, "curves")).split((12, 10), dim=1)
     kinds = {"a": torch.tensor([True, False, True]), "b": torch.tensor([False, True, False])}
     step = Stub(lambda c: c[:, 0] - 0.5 * c[:, -1])
     found = extrapolation_errors(step, {"p": Transformed(y, truth, kinds)})
@@ -221,7 +221,7 @@ def test_curves_are_gone_on_with_from_the_last_twelve_points():
 
 
 def test_the_step_to_the_next_point_is_what_a_curve_teaches():
-    y = torch.rand(5, 13)
+    y = torch.rand(5, 13, generator=torch_rng(1, "curves"))
     error, score = runs.step_loss(Stub(lambda seen: seen[:, 0]), {"y": y})
     wanted = np.mean([(c[0] - (c[12] - c[11])) ** 2 for c in y.tolist()])
     assert error.item() == score.item() == pytest.approx(wanted, rel=1e-5)
