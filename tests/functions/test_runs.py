@@ -41,6 +41,7 @@ def test_the_paper_settings_are_the_papers():
     assert s.options == {"dim": 256, "layers": 12, "heads": 8} | form
     assert s.prefixes
     assert s == Settings("relational_window", checks=(1, 3, 10, 30))
+    assert build(small("one_d", checks=(1,)), 1).checks == (1,)
     tutorial = tutorial_settings("relational_window", options={"heads": 2})
     assert tutorial.options == form | {"dim": 64, "layers": 3, "heads": 2, "scale": 1 / 20}
     assert (tutorial.epochs, tutorial.batch_size, tutorial.prefixes) == (s.epochs, 32, True)
