@@ -93,7 +93,7 @@ slow: $(READY)
 
 # Kills the command at fifty random moments; takes about ten minutes. Not in `make test`, which kills it once.
 stress: $(READY)
-	MINI_LIB_KILLS=50 $(ALONE) $(BIN)/pytest -q tests/reproduction/test_crashes.py
+	MINI_LIB_KILLS=50 $(ALONE) $(BIN)/pytest -q tests/reproduction/test_cli.py -k killed
 
 # The notebooks with other seeds, half an hour: which of their statements hold for one network alone. Not in `make test`.
 seeds: $(READY)

@@ -81,9 +81,7 @@ def test_a_device_is_there_and_has_a_name(monkeypatch):
 @pytest.mark.parametrize(
     ("precision", "device", "setting"), [("fp32", CPU, None), ("fp32", GPU, "ieee"), ("tf32", GPU, "tf32")]
 )
-def test_a_gpu_computes_in_the_precision_asked_for_and_then_in_the_users(
-    precision, device, setting, own_choice, monkeypatch
-):
+def test_a_gpu_computes_as_asked_and_then_as_before(precision, device, setting, own_choice, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", own_choice)
     before = [part.fp32_precision for part in BACKENDS]
     with suppress(KeyboardInterrupt), use_precision(precision, device):

@@ -27,9 +27,7 @@ def imported(nodes: Iterable[ast.AST]) -> set[str]:
     """The names in mini_lib that lines of a file import, without that prefix: "scan.tasks.encode"."""
     plain = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     froms = [node for node in nodes if isinstance(node, ast.ImportFrom)]
-    names = plain + [
-        f"{'.' * each.level}{each.module}.{alias.name}" for each in froms for alias in each.names
-    ]
+    names = plain + [f"{'.' * each.level}{each.module}.{one.name}" for each in froms for one in each.names]
     assert not [name for name in names if name.startswith(".")], "a relative import"
     return {name.removeprefix("mini_lib.") for name in names if name.startswith("mini_lib.")}
 
@@ -70,6 +68,5 @@ def test_only_the_files_that_are_named_load_by_name_and_none_uses_pytorchs_priva
 def test_shapes_are_checked_wherever_they_are_written():
     shaped = [f"mini_lib.{name}" for name, path in MODULES.items() if "from jaxtyping import" in TEXTS[path]]
     loaders = {name: type(import_module(name).__spec__.loader).__module__ for name in shaped}
-    assert not [name for name, loader in loaders.items() if not loader.startswith("jaxtyping")], (
-        "see conftest.py"
-    )
+    unchecked = [name for name, loader in loaders.items() if not loader.startswith("jaxtyping")]
+    assert not unchecked, "see conftest.py"

@@ -113,7 +113,6 @@ def test_the_version_stands_everywhere_and_every_paper_is_cited():
     assert f"## {mini_lib.__version__}" in (ROOT / "CHANGELOG.md").read_text()
     shown = re.findall(r"^\| `(\w+)` \| .* (\d{4}), \*(.+)\* \|", readme, re.MULTILINE)
     assert {paper: title for paper, _, title in shown} == PAPERS
-    assert {(str(each["year"]), each["title"]) for each in citation["references"]} == {
-        row[1:] for row in shown
-    }
+    cited = {(str(each["year"]), each["title"]) for each in citation["references"]}
+    assert cited == {row[1:] for row in shown}
     assert {*re.findall(r"(?:PyTorch |torch==)(\d[\d.]*\d)", readme)} == {PINS["torch"]}

@@ -63,9 +63,7 @@ class Layout(NamedTuple):
 def layout(paper: str) -> Layout:
     """The layout of a paper's page."""
     read = tomllib.loads(TEMPLATES.joinpath(f"{paper}.toml").read_text(encoding="utf-8"))
-    groups = [
-        Group(**group | {"lines": [Item(**line) for line in group["lines"]]}) for group in read["group"]
-    ]
+    groups = [Group(**own | {"lines": [Item(**line) for line in own["lines"]]}) for own in read["group"]]
     return Layout(groups, **{name: read[name] for name in Layout._fields if name in read})
 
 

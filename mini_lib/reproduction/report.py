@@ -138,8 +138,8 @@ def _comparison_table(own: list[Comparison]) -> str:
         runs = each.runs if each.ours.n or paper else "0"
         ours = each.ours.rounded()
         rows.append((*names, short_name(cell.variant), paper, ours, difference, runs, word))
-    told = [number for number, values in enumerate(zip(*rows, strict=True)) if any(values)]
-    head, *rows = ([line[number] for number in told] for line in (head, *rows))
+    shown = [number for number, values in enumerate(zip(*rows, strict=True)) if any(values)]
+    head, *rows = ([line[number] for number in shown] for line in (head, *rows))
     return in_columns(head, rows, right=("paper", "ours", "difference", "runs"))
 
 

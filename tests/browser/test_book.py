@@ -72,16 +72,13 @@ def barriers(page, where: str, dark: bool = False, colors: bool = True) -> dict[
     """What axe-core calls serious or critical, folded parts included: elements by the rule that they break."""
     page.evaluate(SHOW_ALL, "dark" if dark else "light")
     # From the disk, style sheets cannot be read again, which axe-core would try.
-    options = {
-        "resultTypes": ["violations"],
-        "preload": False,
-        "rules": {"color-contrast": {"enabled": colors}},
-    }
+    rules = {"color-contrast": {"enabled": colors}}
+    options = {"resultTypes": ["violations"], "preload": False, "rules": rules}
     if dark:  # nothing but colors differs
         options["runOnly"] = ["color-contrast"]
     elif not colors:  # and no advice on landmarks, which takes as long as all else
         options["runOnly"] = ["wcag2a", "wcag2aa"]
-        options["rules"]["link-in-text-block"] = {"enabled": False}
+        rules["link-in-text-block"] = {"enabled": False}
     run = "async (given) => (await axe.run(...given)).violations"
     return {
         f"{each['id']} ({'dark' if dark else 'light'})": [node["html"][:200] for node in each["nodes"]]

@@ -69,9 +69,7 @@ EDITS = [
 def test_edited_and_moved_keys_have_the_effect_that_they_have_in_pytorch(live):
     network = trained("esbn")
     z = network.embed(glyphs(), SOME)
-    script = (
-        "(all, edits) => edits.map((held) => all.map((ids) => lab.esbn(ids, ESBNKeys.editing(held)).logits))"
-    )
+    script = "(all, edits) => edits.map((e) => all.map((ids) => lab.esbn(ids, ESBNKeys.editing(e)).logits))"
     found = calculate(figure(live, "keys"), script, SOME.tolist(), [held for held, _ in EDITS])
     for logits, (_, edit) in zip(found, EDITS, strict=True):
         close(logits, network.core.trace(z, edit=edit).logits)

@@ -242,9 +242,8 @@ def test_choices_and_their_slopes_are_those_of_pytorch(live):
     gumbel, costs = facts.choice().tensors["gumbel"].double(), double(facts.COSTS)
     answers, rate = double(facts.CURVE["answers"]), facts.CURVE["rate"]
     for (tau, through), pages in zip(ways, found, strict=True):
-        for page, cost in zip(
-            pages, (lambda w: w @ costs, lambda w: (rate * (w @ answers)).exp()), strict=True
-        ):
+        rules = (lambda w: w @ costs, lambda w: (rate * (w @ answers)).exp())
+        for page, cost in zip(pages, rules, strict=True):
             logits = double(facts.PROBABILITIES).log().repeat(len(gumbel), 1).requires_grad_()
             gamma = torch.softmax((logits + gumbel) / tau, dim=1)
             used = straight_through(gamma) if through else gamma

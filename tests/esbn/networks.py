@@ -97,10 +97,7 @@ def in_half_precision(make, given, loss):
         return (found[0] if isinstance(found, tuple) else found).float()
 
     wanted = output(make().float(), torch.float32)
-    close = {
-        "rtol": 0,
-        "atol": 0.04 * wanted.abs().max().item(),
-    }  # four times the largest error of any network
+    close = {"rtol": 0, "atol": 0.04 * wanted.abs().max().item()}  # four times the largest error of any
     with torch.autocast("cpu", torch.float16):
         torch.testing.assert_close(output(make().float(), torch.float32), wanted, **close)
     torch.testing.assert_close(output(make().half(), torch.float16), wanted, **close)

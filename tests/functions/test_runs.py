@@ -21,7 +21,7 @@ from mini_lib.functions.runs import (
     value_loss,
 )
 from mini_lib.functions.tasks import KINDS, STEPS, evaluation_curves
-from mini_lib.training import TrainingStack, train
+from mini_lib.training import TrainingStack
 
 
 def small(model, form="default", **changes):
@@ -41,6 +41,7 @@ def test_the_paper_settings_are_the_papers():
     assert s.options == {"dim": 256, "layers": 12, "heads": 8} | form
     assert s.prefixes
     assert s == Settings("relational_window", checks=(1, 3, 10, 30))
+    assert build(small("one_d", checks=(1,)), 1).checks == (1,)
     tutorial = tutorial_settings("relational_window", options={"heads": 2})
     assert tutorial.options == form | {"dim": 64, "layers": 3, "heads": 2, "scale": 1 / 20}
     assert (tutorial.epochs, tutorial.batch_size, tutorial.prefixes) == (s.epochs, 32, True)
@@ -103,27 +104,11 @@ def test_a_stack_trains_as_each_network_alone(model, form):
 
 
 def test_runs_that_differ_in_what_a_program_does_are_not_stacked():
-    other = [
-        small("relational", "causal"),
-        small("relational", prefixes=False),
-        small("relational", observed=5),
-    ]
-    keys = {build(settings, 1).stack_key() for settings in (small("relational"), small("one_d"), *other)}
+    changes = {"form": "causal"}, {"prefixes": False}, {"observed": 5}, {}
+    every = [small("one_d"), *(small("relational", **change) for change in changes)]
+    keys = {build(settings, 1).stack_key() for settings in every}
     assert len(keys) == 5
     assert build(small("relational"), 2).stack_key() in keys
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["one_d_window", "relational"])
-def test_resumed_equals_uninterrupted(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "UPDATES", 3)
-    settings = small(model, epochs=8, checks=(2,))
-    (whole,) = train([build(settings, 1)])
-    train([build(settings, 1)], checkpoints=tmp_path, stop=lambda update: update > 5)
-    (resumed,) = train([build(settings, 1)], checkpoints=tmp_path)
-    assert resumed.metrics == whole.metrics
-    assert resumed.checks == whole.checks
-    assert [check["epoch"] for check in whole.checks] == [2, 8]
 
 
 def test_means_are_taken_by_class_and_weighted():

@@ -81,7 +81,5 @@ def pointer(p, z, places):
     scores = np.array([query @ role for role in roles])
     if places:
         return scores[list(places)]
-    found = sum(
-        weight * (p["meaning.weight"] @ each) for weight, each in zip(softmax(scores), z, strict=True)
-    )
+    found = sum(a * (p["meaning.weight"] @ each) for a, each in zip(softmax(scores), z, strict=True))
     return fc(p, "answer", found)

@@ -120,9 +120,8 @@ def slow_tuning(found, bins, number, sprites):
     """[K, J] means over items and these sprites, NaN where a bin is empty."""
     means = np.full((found.shape[2], number), np.nan)
     for i, j in np.ndindex(*means.shape):
-        mine = [
-            found[b, t, i, s] for b, t, s in np.ndindex(*bins.shape) if bins[b, t, s] == j and s in sprites
-        ]
+        places = (place for place in np.ndindex(*bins.shape) if bins[place] == j and place[2] in sprites)
+        mine = [found[b, t, i, s] for b, t, s in places]
         means[i, j] = np.mean(mine) if mine else np.nan
     return means
 

@@ -82,10 +82,8 @@ def arrays(network):
 @pytest.mark.parametrize("name", ENCODERS)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_codes_are_those_of_the_formulas(name, channels):
-    encoder, images = (
-        network(name, ENCODERS, channels),
-        (randn(2, channels, SIZE[name], SIZE[name]) > 0).double(),
-    )
+    encoder = network(name, ENCODERS, channels)
+    images = (randn(2, channels, SIZE[name], SIZE[name]) > 0).double()
     expected = [encoded(name, arrays(encoder), image) for image in images.numpy()]
     with torch.no_grad():
         np.testing.assert_allclose(encoder(images).numpy(), expected, rtol=1e-10, atol=1e-12)

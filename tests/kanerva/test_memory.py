@@ -54,12 +54,6 @@ def test_addresses_in_single_precision_stay_near_double(size):
     assert ((said - wanted).norm() / wanted.norm()) < 1e-2
 
 
-def test_gradients_through_the_solver():
-    R, codes = randn(1, 2, 2, 3).requires_grad_(), randn(1, 1, 2, seed=1).requires_grad_()
-    assert torch.autograd.gradcheck(addresses, (R, codes))
-    assert torch.autograd.gradgradcheck(addresses, (R, codes))
-
-
 def test_machine_weights_are_normalised_precisions():
     eta = randn(4, 5, 3).exp()
     found = weights_from_eta(eta).gamma
@@ -186,9 +180,8 @@ def test_log_likelihood_is_that_of_machines_and_code_drawn_together(machines):
     mean, variance = predictive(state, read(state, codes, weights.gamma).w, weights)
     for b in range(2):
         R, V, items, eta, _ = case.numpy(b)
-        exact = (
-            oracles.posterior(R[i], V[i], case.w[b, :, i].numpy(), items, eta[:, i]) for i in range(machines)
-        )
+        used = case.w[b].numpy()
+        exact = (oracles.posterior(R[i], V[i], used[:, i], items, eta[:, i]) for i in range(machines))
         means, covariances = zip(*exact, strict=True)
         for n, z in enumerate(codes[b].numpy()):
             w = [oracles.least_squares(each, z) for each in means]

@@ -85,9 +85,7 @@ def test_writing_in_two_parts_is_writing_at_once(form, monkeypatch):
     monkeypatch.setattr(functions, "noise_variance", lambda *given: (told.append(given[2]), usual(*given))[1])
     network, noise = make(form), noise_of(make(form), items=5)
     codes = randn(2, 5, 3)
-    first, second = (
-        {name: each[:, span] for name, each in noise.items()} for span in (slice(2), slice(2, 5))
-    )
+    first, second = ({k: each[:, part] for k, each in noise.items()} for part in (slice(2), slice(2, 5)))
     memory = network.write(codes[:, :2], first).memory
     after, at_once = network.write(codes[:, 2:], second, memory), network.write(codes, noise)
     assert after.memory.items == at_once.memory.items == 5
@@ -286,18 +284,13 @@ def stack_of(form, *seeds):
     runs, sizes = [], {"examples": 2, "batch_size": 2, "epochs": 1, "lr": 0.1}
     for seed in seeds:
         network = make(form, seed)
-        factors = {
-            "kl_weight": torch.full((2,), 0.2 * (seed + 1)),
-            "balance": torch.tensor([0.5, 0.2]) * seed,
-        }
-        batch = batch_of(network, seed, **factors)
+        kl_weight, balance = torch.full((2,), 0.2 * (seed + 1)), torch.tensor([0.5, 0.2]) * seed
+        batch = batch_of(network, seed, kl_weight=kl_weight, balance=balance)
         data = {"epoch": lambda _, own=batch: {k: v for k, v in own.items() if k != "noise"}}
         data["noise"] = lambda *_, own=batch: own["noise"]
-        loss, named = (
-            loss_for(form, ae_weight=0.3, balance=2.0),
-            {"key": f"{seed}", "name": form, "stack": ()},
-        )
-        runs.append(TrainingRun(model=network, loss=loss, evaluate=dict, **named, **data, **sizes))
+        data["loss"] = loss_for(form, ae_weight=0.3, balance=2.0)
+        named = {"key": f"{seed}", "name": form, "stack": ()}
+        runs.append(TrainingRun(model=network, evaluate=dict, **named, **data, **sizes))
     stack = TrainingStack(runs, torch.device("cpu"), stacked=len(runs) > 1)
     return torch.stack(stack.step(stack.batch(0))), stack.params
 

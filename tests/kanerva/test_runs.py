@@ -12,7 +12,6 @@ from mini_lib.kanerva.objective import KL_TERMS, temperature
 from mini_lib.kanerva.runs import PAPERS, Settings, build, draw, paper_settings, tutorial_settings
 from mini_lib.kanerva.tasks import evaluation, sample
 from mini_lib.seeding import seeded, torch_rng
-from mini_lib.training import train
 
 TINY = {"items": 4, "dim": 5, "encoder": "mlp", "decoder": "mlp", "batch_size": 2, "epochs": 1, "lr": 1e-2}
 GIVEN = {"options": {"assignment": "given"}, "kl": {"assignment": 0.0, "assignment_read": 0.0}}
@@ -22,9 +21,8 @@ every_kind = pytest.mark.parametrize("kind", PAPERS)
 def small(kind="digits", machines=2, **changes):
     """Few columns, items and episodes, a small network."""
     own = {"size": 14, "test_episodes": 20, "items": 8} if kind == "sprites" else {"source": "digits"}
-    return paper_settings(
-        kind, machines, **TINY | {"total": 6, "test_episodes": 3, "checks": ()} | own | changes
-    )
+    own = TINY | {"total": 6, "test_episodes": 3, "checks": ()} | own
+    return paper_settings(kind, machines, **own | changes)
 
 
 def test_the_paper_settings_are_the_papers():
@@ -131,19 +129,6 @@ def test_only_runs_of_one_network_and_loss_are_stacked():
     changes += [{"options": {"assignment": each}} for each in ("unit prior", "even")]
     assert len({build(small(**each), 1).stack_key() for each in changes}) == len(changes)
     assert build(small(), 1).stack_key() == build(small(), 2).stack_key()
-
-
-@pytest.mark.slow
-def test_resumed_equals_uninterrupted(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "UPDATES", 3)
-    settings = small("mixture", epochs=4, checks=(2,))
-    (whole,) = train([build(settings, 1)])
-    (stopped,) = train([build(settings, 1)], checkpoints=tmp_path, stop=lambda update: update > 7)
-    assert (stopped.finished, stopped.updates) == (False, 8)
-    (resumed,) = train([build(settings, 1)], checkpoints=tmp_path)
-    assert resumed.metrics == whole.metrics
-    assert resumed.checks == whole.checks
-    assert [check["epoch"] for check in whole.checks] == [2, 4]
 
 
 SMALL = [f"small_{seed}" for seed in range(1, 6)]

@@ -36,9 +36,8 @@ def test_episodes_depend_on_the_generator_alone_and_those_of_the_test_on_nothing
     if task != "dsprites":
         stream, options = (*stream, "distorted"), {"source": "distorted"}
     split = {"split": "test"} if options else {}
-    assert equal(
-        evaluation(task, 3, 4, **options), sample(task, 3, 4, torch_rng(0, *stream), **options, **split)
-    )
+    drawn = sample(task, 3, 4, torch_rng(0, *stream), **options, **split)
+    assert equal(evaluation(task, 3, 4, **options), drawn)
 
 
 @pytest.mark.parametrize(("split", "first", "count"), [("train", 0, 1437), ("test", 1437, 360)])
@@ -191,9 +190,8 @@ def test_the_hearts_area_and_centre_are_those_of_its_outline():
 
     area = over(lambda low, high: high - low)
     assert area == pytest.approx(dsprites.HEART_AREA, abs=1e-4)
-    assert over(lambda low, high: (high**2 - low**2) / 2) / area == pytest.approx(
-        dsprites.HEART_CENTER, abs=1e-4
-    )
+    center = over(lambda low, high: (high**2 - low**2) / 2) / area
+    assert center == pytest.approx(dsprites.HEART_CENTER, abs=1e-4)
 
 
 @pytest.mark.parametrize("size", dsprites.SIZES)

@@ -47,9 +47,7 @@ def test_a_signature_shows_shapes_defaults_and_classes_that_have_an_entry():
     assert typed(tuple[ReadResult, ...], known) == "tuple[mini_lib.ReadResult, ...]"
     assert typed(int | str, known) == ""
     arguments, _ = call(write_item, known)
-    assert arguments.startswith(
-        "(state, z: [B, D], w: [B, K, M], weights, coupling='product', psi: [..., K] = None"
-    )
+    assert arguments.startswith("(state, z: [B, D], w: [B, K, M], weights, coupling='product', psi: [..., K]")
 
 
 def test_signatures_are_no_lists_citations_have_no_labels_and_figures_have_a_place():

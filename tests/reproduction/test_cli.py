@@ -1,8 +1,9 @@
-"""The command as a reader uses it: what it prints, what it exits with, what it leaves on disk."""
+"""The command as a reader uses it: what it prints, what it exits with, what it leaves on disk, killed or not."""
 
 import io
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -15,16 +16,17 @@ from pathlib import Path
 
 import pytest
 import torch
+import weights
 from filelock import FileLock
 
-from mini_lib import __main__, datasets, load
+from mini_lib import __main__, datasets, load, training
 from mini_lib.errors import INTERRUPTED, CorruptFileError
 from mini_lib.reproduction import Cell, Records, cells, cli, compare, launch, plan, records, report
 from mini_lib.reproduction.esbn import cells as esbn
 from mini_lib.reproduction.judgement import WORDS
 from mini_lib.reproduction.tables import load_json
 from mini_lib.training import TrainingStack, train
-from reproduction.samples import FILE, cell, job, record, small_settings, wait_until
+from reproduction.samples import FILE, cell, job, record, small_settings, start_process, wait_until
 
 ENTRY = "esbn.table9/ESBN + TCN/m={}"
 REPRODUCE = ("reproduce", ENTRY.format(98), "--device", "cpu")
@@ -208,9 +210,7 @@ def test_damaged_files_of_the_package_and_of_records_are_named(run, tmp_path):
     assert re.fullmatch(r"mini-lib: .*scan\.table1\.jsonl, line 1: the record lacks .*\n", err)
 
 
-def test_merge_takes_records_over_once_at_any_depth_into_the_files_of_their_entries(
-    run, small, made, tmp_path
-):
+def test_merge_takes_records_over_once_into_the_files_of_their_entries(run, small, made, tmp_path):
     shutil.copytree(made[0], tmp_path / "from" / "deeper")
     Records(tmp_path / "from").add(record(), "other")
     (tmp_path / "from" / "deeper" / "esbn.table9.jsonl").rename(tmp_path / "from" / "deeper" / "made.jsonl")
@@ -250,9 +250,7 @@ def test_what_is_on_record_is_not_trained_again_except_into_another_folder(run, 
     with FileLock("mine/reproduce.lock"):
         code, _, err = run(*REPRODUCE, "--seeds", 2, "--records", "mine")
     assert (code, "another `mini-lib reproduce` is training for mine; both may make" in err) == (0, True)
-    first, again = (
-        {record["key"]: record["metrics"] for record in Records(each)} for each in (folder, "mine")
-    )
+    first, again = ({run["key"]: run["metrics"] for run in Records(each)} for each in (folder, "mine"))
     assert again == first
 
 
@@ -272,11 +270,8 @@ def test_a_stopped_run_is_not_recorded_and_comes_out_as_if_it_had_not_been_stopp
 
 
 def test_a_run_is_recorded_as_its_first_entry_says_and_a_conflict_stops_no_other_run(tmp_path, capsys):
-    jobs, store, table = (
-        [job(1), job(2)],
-        Records(tmp_path),
-        ("esbn.table9", "RN", "m=98", job(1).settings, 10),
-    )
+    jobs, store = [job(1), job(2)], Records(tmp_path)
+    table = ("esbn.table9", "RN", "m=98", job(1).settings, 10)
     entries = [Cell(*table, file="esbn.table9"), Cell(*table, file="esbn.table11", variant="tutorial")]
     runs = train([each.build(each.settings, each.seed) for each in jobs])
     store.add(records.record_of(runs[0], entries[0], 1) | {"updates": 99}, "esbn.table9")
@@ -289,9 +284,8 @@ def test_a_run_is_recorded_as_its_first_entry_says_and_a_conflict_stops_no_other
 
 def test_a_checkpoint_of_a_run_on_record_goes_and_others_stay(run, small, made, tmp_path):
     records = shutil.copytree(made[0], tmp_path / "records")
-    finished, begun = (
-        records / "checkpoints" / f"{key}.pt" for key in (next(iter(Records(records)))["key"], "a-s1")
-    )
+    keys = next(iter(Records(records)))["key"], "a-s1"
+    finished, begun = (records / "checkpoints" / f"{key}.pt" for key in keys)
     for path in (finished, begun):
         path.touch()
     command = (*REPRODUCE, "--seeds", 3, "--records", records)
@@ -427,6 +421,64 @@ def test_an_interrupt_while_the_command_begins_says_the_same_line(monkeypatch, c
     assert capsys.readouterr().err == f"{INTERRUPTED}\n"
 
 
+# ------------------------------------------------------------------------------------------ killed
+
+KILLS = int(os.environ.get("MINI_LIB_KILLS", "1"))  # `make stress` sets it
+RUNS, EPOCHS = 4, 20
+
+
+def reproduce(folder):
+    """Run the command; checkpoints come as often as they can, so that many moments fall into one."""
+    os.chdir(folder)
+    sys.stdout = open("printed", "w", buffering=1)
+    training.CHECKPOINT_SECONDS = 0.0
+    sys.argv = ["mini-lib", *REPRODUCE, "--seeds", str(RUNS), "--records", "records"]
+    with small_cells(epochs=EPOCHS):
+        cli.main()
+
+
+def reproduce_for(folder, seconds):
+    """Whether the command was killed, n seconds after its first line, and the seeds that it said are finished."""
+    folder.mkdir(exist_ok=True)
+    printed = folder / "printed"
+    printed.unlink(missing_ok=True)
+    process = start_process(reproduce, folder)
+    wait_until(lambda: printed.exists() and printed.read_text())
+    process.join(seconds)
+    process.kill()
+    process.join()
+    assert process.exitcode in (0, -9)
+    finished = re.findall(r"/\d+ .*, seed (\d+): ", printed.read_text())
+    return process.exitcode != 0, set(map(int, finished))
+
+
+@pytest.mark.slow
+def test_a_killed_command_goes_on_and_loses_and_doubles_nothing(tmp_path):
+    """The moments are drawn anew every time; the name of the folder says which they were."""
+    seed = random.randrange(10**6)
+    moments, killed, queues = random.Random(seed), 0, 0
+    settings = small_settings(epochs=EPOCHS)
+    runs = {number: train([esbn.build(settings, number)])[0] for number in range(1, RUNS + 1)}
+    while killed < KILLS:
+        queues += 1
+        folder, known = tmp_path / f"{seed}-{queues}", set()
+        path = folder / "records" / "esbn.table9.jsonl"
+        while len(known) < RUNS:
+            ended, announced = reproduce_for(folder, moments.uniform(0, 1) if killed < KILLS else 300)
+            killed += ended
+            # The last line may be cut short by a kill in the middle of its writing.
+            lines = re.findall(r".+\n", path.read_text()) if path.exists() else []
+            now = on_record(path.parent) if lines else []
+            assert len(lines) == len(now)
+            assert known | announced <= {*now}, f"lost: {(known | announced) - {*now}}"
+            known = {*now}
+        assert not list((folder / "records" / "checkpoints").glob("*.pt"))
+        for made in Records(path.parent):
+            uninterrupted = runs[made["seed"]]
+            assert made["metrics"] == pytest.approx(uninterrupted.metrics, rel=1e-4)
+            assert made["curve"]["loss"] == pytest.approx(uninterrupted.curve["loss"], rel=1e-4)
+
+
 # ------------------------------------------------------------------------------------------ data, weights
 
 
@@ -437,10 +489,7 @@ def test_data_exits_with_1_where_a_file_is_damaged(run, monkeypatch):
 
 
 def test_weights_of_a_run_are_kept_and_the_run_is_put_on_record(small, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "tools")
     monkeypatch.chdir(tmp_path)
-    import weights
-
     weights.make("esbn.table9/LSTM + TCN/m=98", tmp_path / "it.safetensors", 2, tmp_path / "records")
     (found,) = Records(tmp_path / "records")
     kept = load(tmp_path / "it.safetensors").about["metrics"]

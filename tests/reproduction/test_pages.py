@@ -155,10 +155,8 @@ def test_the_sentences_of_a_page_rest_on_the_runs_on_record(paper):
     compared = compare(cells_of(paper), Records())
     at = {each.cell.id: each for each in compared}
     verdicts = {f"{each.claim.id}/{each.scale}": each.verdict for each in judge(compared)}
-    evidence = tomllib.loads(TEMPLATES.joinpath(f"{paper}.toml").read_text(encoding="utf-8")).get(
-        "evidence", {}
-    )
-    for name, needed in evidence.items():
+    stored = tomllib.loads(TEMPLATES.joinpath(f"{paper}.toml").read_text(encoding="utf-8"))
+    for name, needed in stored.get("evidence", {}).items():
         needed = {"verdict": needed} if isinstance(needed, str) else needed
         verdict = at[name].verdict if name in at else verdicts[name]
         assert needed.get("verdict", verdict) == verdict, name

@@ -57,9 +57,7 @@ def test_a_run_takes_the_median_of_its_settings_or_that_of_an_update_of_its_netw
     assert expected_seconds(records, "cuda: another")(job(model="rn")) == 7.0
 
 
-def test_claims_that_lack_three_runs_come_first_then_rows_then_all_runs_the_cheapest_first(
-    monkeypatch, tmp_path
-):
+def test_claims_that_lack_runs_come_first_then_rows_then_all_the_cheapest_first(monkeypatch, tmp_path):
     dear, cheap, decided, hopeless = cell("A", 0), cell("A", 50), cell("A", 95), cell("B", 7)
     other, small = cell("A", 85), cell("A", 50, "tutorial")
     store = Records(tmp_path)

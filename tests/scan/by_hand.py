@@ -8,9 +8,7 @@ from mini_lib.scan.syntactic_attention import StreamsTrace, SyntacticAttention
 from mini_lib.scan.tasks import ACTION_IDS, WORD_IDS
 
 WORDS, ACTIONS = list(WORD_IDS), list(ACTION_IDS)
-MEANINGS = {
-    word: word.upper() for word in ("walk", "look", "run", "jump", "dax", "left", "right", "<SOS>", "<EOS>")
-}
+MEANINGS = {word: word.upper() for word in "walk look run jump dax left right <SOS> <EOS>".split()}
 COMMANDS = [
     "jump",
     "jump left",

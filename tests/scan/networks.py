@@ -32,6 +32,7 @@ FORMS = {
         **{"one_hot": True, "surrounding": "top", "ends": "zero"},
     },
 }
+small = partial(SyntacticAttention, syntax=6, semantics=4)
 small_gru = partial(GRUAttention, embedding=6, hidden=5)
 small_li = partial(LiNetwork, primitive=4, function=3, units=6)
 OTHERS = {
@@ -41,9 +42,7 @@ OTHERS = {
     "cnn": partial(CNN, dim=6, kernel=3, layers=2),
     "cnn even": partial(CNN, dim=4, kernel=4, layers=3),
 }
-NETWORKS = {
-    form: partial(SyntacticAttention, syntax=6, semantics=4, **FORMS[form]) for form in FORMS
-} | OTHERS
+NETWORKS = {form: partial(small, **FORMS[form]) for form in FORMS} | OTHERS
 KINDS = ("default", "gru", "li", "cnn")  # one of each
 ORACLES = {form: partial(oracles.syntactic_attention, **FORMS[form]) for form in FORMS}
 ORACLES |= {name: getattr(oracles, name.split()[0]) for name in OTHERS}

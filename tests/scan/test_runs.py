@@ -142,9 +142,7 @@ def check(epoch, test, **validation):
 
 def test_the_first_best_check_is_reported_and_the_last():
     for scores, best in (((80.0, 90.0, 90.0), 1), ((0.0, 0.0, 0.0), 0)):
-        checks = [
-            check(5 + place, 10.0 * place, validation_accuracy=score) for place, score in enumerate(scores)
-        ]
+        checks = [check(5 + n, 10.0 * n, validation_accuracy=score) for n, score in enumerate(scores)]
         expected = {"test_accuracy": 10.0 * best, "validation_accuracy": scores[best], "best_epoch": 5 + best}
         assert best_and_last(checks) == expected | {"last_test_accuracy": 20.0}
     without = best_and_last([check(5, 50.0), check(12, 30.0)])
@@ -203,7 +201,5 @@ def test_killed_and_resumed_equals_uninterrupted(model, stacked, few, monkeypatc
 
 
 def test_only_networks_of_equal_options_are_stacked(few):
-    one, two, three = (
-        build(small(options=options), seed) for options, seed in (({}, 1), ({}, 2), ({"dropout": 0.0}, 1))
-    )
-    assert one.stack_key() == two.stack_key() != three.stack_key()
+    one, two, other = build(small(), 1), build(small(), 2), build(small(options={"dropout": 0.0}), 1)
+    assert one.stack_key() == two.stack_key() != other.stack_key()

@@ -28,9 +28,7 @@ def test_there_is_no_teacher_forcing(form):
 @pytest.mark.parametrize(
     ("form", "learns"), [("default", False), ("ends zero", False), ("ends hear", True), ("top", True)]
 )
-def test_a_command_of_one_word_trains_its_syntax_vector_only_with_its_neighbor_at_the_ends_or_the_top(
-    form, learns
-):
+def test_one_word_trains_its_syntax_vector_only_with_neighbors_at_the_ends_or_the_top(form, learns):
     """So on add-jump the syntax stream's vector of "jump" stays as it began, in the released form."""
     network, (words, lengths, actions) = make(form), encode(["jump"]).tensors
     loss(network(words, lengths, actions), actions).backward()

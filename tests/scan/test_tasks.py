@@ -105,9 +105,7 @@ def test_decoding_undoes_encoding_and_trimming_undoes_padding(texts):
     assert (whole.actions[:, examples.actions.shape[1] :] == tasks.NO_ACTION).all()
     last = whole[len(texts) - 1 :]
     assert (len(whole), len(last), len(whole[torch.zeros(len(texts)) > 0])) == (len(texts), 1, 0)
-    assert all(
-        one.equal(other) for one, other in zip(whole[0], (each[0] for each in whole.tensors), strict=True)
-    )
+    assert all(one.equal(every[0]) for one, every in zip(whole[0], whole.tensors, strict=True))
     for padded, expected in ((whole, examples), (last, tasks.encode(texts[-1:]))):
         for one, other in zip(padded.trimmed().tensors, expected.tensors, strict=True):
             assert one.equal(other)

@@ -52,9 +52,8 @@ def keys() -> Parcel:
     write at steps 1 to 9, as points. The facts hold these problems.
     """
     network, given = trained("esbn"), problems()
-    train, test = (
-        collect_keys(network, glyphs(), part) for part in (given.train, Problems(*given.test[:FITTED]))
-    )
+    parts = given.train, Problems(*given.test[:FITTED])
+    train, test = (collect_keys(network, glyphs(), part) for part in parts)
     plane = fit_plane(train, test)
     tensors = halves("esbn", network) | {
         "plane/centre": torch.from_numpy(plane.mean_).float(),

@@ -83,10 +83,7 @@ def write_page(folder: Path | str, records: Records) -> Path:
     groups = [
         ("Planned: four families of tasks", planned),
         ("Added after results were seen: <em>rules</em>, taken apart", apart),
-        (
-            "Planned, outside the verdict",
-            [line("naming: what is the hidden part? (familiar ones)", naming)],
-        ),
+        ("Planned, outside the verdict", [line("naming: what is the hidden part? (familiar ones)", naming)]),
     ]
 
     def gain(tasks: Sequence[str], architecture: str) -> float:

@@ -5,11 +5,7 @@ from mini_lib.reproduction.live import Parcel, halves
 from mini_lib.scan.tasks import PAD, RELEASED_ACTIONS, RELEASED_WORDS
 
 # Three of the 25 small networks on record: one that works, and one for each stream that can be at fault.
-NETWORKS = (
-    "syntactic_attention",
-    "syntactic_attention_wrong_meaning",
-    "syntactic_attention_wrong_looks",
-)
+NETWORKS = ("syntactic_attention", "syntactic_attention_wrong_meaning", "syntactic_attention_wrong_looks")
 
 
 def parcel(part: str = "") -> Parcel:

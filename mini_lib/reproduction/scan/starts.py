@@ -28,22 +28,18 @@ LOOKED_AT = 300  # training commands
 
 @dataclass(frozen=True)
 class Start(RunSettings):
-    """Looks at the first updates of the runs that fill Table 1's cell of Syntactic Attention on add-jump."""
+    """The first updates of the runs that fill Table 1's cell of Syntactic Attention on add-jump."""
 
     PAPER: ClassVar[str] = runs.PAPER
 
-    looks: (
-        tuple[int, ...] | list[int]
-    )  #: updates after which the network is looked at; the last one is the end.
+    looks: tuple[int, ...] | list[int]  #: updates after which the network is measured, the end last.
 
     def __post_init__(self) -> None:
         """Raise UsageError for looks that are not in order, or not in the first pass through the data."""
         super().__post_init__()
         object.__setattr__(self, "looks", tuple(self.looks))
         if not self.looks or list(self.looks) != sorted(set(self.looks)) or self.looks[0] < 1:
-            raise UsageError(
-                f"looks are numbers of updates from 1, each larger than the last; got {self.looks}"
-            )
+            raise UsageError(f"looks are updates from 1, each later than the one before; got {self.looks}")
 
 
 def build(settings: dict, seed: int) -> TrainingRun:

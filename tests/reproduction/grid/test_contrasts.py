@@ -197,8 +197,10 @@ def test_the_page_says_what_the_records_say(tmp_path):
             assert as_they_are > 0.4 > 0.05 > fifteen  # predicted, and seen
     (naming,) = (told for name, told in rows.items() if name.startswith("naming"))
     assert page.number(fmean(paired(found, ("name",), BOTTLENECKS, "familiar"))) in naming
-    # What its other sentences say: helps in one, none in one, and luck decides.
+    # What its other sentences say: helps in one, none in one, also by all runs alone; and luck decides.
     assert sorted(families.values()) == ["helps", "none", "undecided", "undecided"]
+    by_all = [contrasts.decided(contrasts.interval(paired(found, *FAMILIES[name]))) for name in families]
+    assert by_all == [*families.values()]
     attention = [run.new for run in found["commands", "syntactic attention"].values()]
     assert min(attention) < 0.01 < 0.5 < max(attention)
 

@@ -45,9 +45,8 @@ def test_both_forms_write_and_read_as_the_memory_does(form, eta, dtype, near):
     if dtype == torch.float64:
         queries, gamma = randn(2, 4, 6, seed=3), weights_from_eta(randn(2, 4, 3, seed=4).exp()).gamma
         torch.testing.assert_close(state, expected, rtol=near, atol=near)
-        torch.testing.assert_close(
-            look_up(state, queries, gamma), read(state, queries, gamma), rtol=near, atol=near
-        )
+        found, wanted = (each(state, queries, gamma) for each in (look_up, read))
+        torch.testing.assert_close(found, wanted, rtol=near, atol=near)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -141,11 +140,8 @@ def test_the_record_names_every_number(monkeypatch):
     exact = times_of()
     monkeypatch.setattr(scaling, "measure", lambda form, **options: exact if options == {"dim": 7} else {})
     found = scaling.evaluate_scaling("loop", dim=7)
-    expected = {f"r2_{m}": 1 for m in (100, 400, 600)} | {
-        "constant_us": 300,
-        "slope_us": 50,
-        "cubic_ns": 0.04,
-    }
+    expected = {"constant_us": 300, "slope_us": 50, "cubic_ns": 0.04}
+    expected |= {f"r2_{m}": 1 for m in (100, 400, 600)}
     expected |= {f"speedup_2_{m}": exact[1, m] / exact[2, m] for m in (500, 600)}
     expected |= {f"best_k_{m}": min(scaling.MACHINES, key=lambda k, m=m: exact[k, m]) for m in (400, 600)}
     expected |= {f"ms_k{k}_m{m}": time for (k, m), time in exact.items()}
