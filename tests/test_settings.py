@@ -165,11 +165,11 @@ def test_the_frozen_table_names_every_option_of_every_network(paper):
     """One that is added later has to say there what runs did before; one that is gone goes there, too."""
     frozen = [entry["options"] for entry in FROZEN if entry["paper"] == paper and "options" in entry]
     assert frozen, f"enter the defaults of {paper} and its networks' options in hash_defaults.json"
-    assert frozen[0].keys() == RUNS[paper].MODELS.keys()
+    assert frozen[0].keys() == RUNS[paper].MODELS.keys(), "enter each network in hash_defaults.json"
     for settings in TINY.values():
         if settings["paper"] == paper:
             made = RUNS[paper].Settings.from_dict(settings)
-            assert frozen[0][made.model].keys() == made.options.keys(), made.model
+            assert frozen[0][made.model].keys() == made.options.keys(), f"enter {made.model}'s options there"
 
 
 @pytest.mark.parametrize("kind", KINDS)

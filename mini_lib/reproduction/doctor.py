@@ -23,7 +23,7 @@ def _tiny() -> Iterator[tuple[str, dict]]:
     """
     for paper in (*PAPERS, *STUDIES):
         own = load_json(Path(__file__).parent / paper / "tiny.json", dict)
-        shared, models = own.pop("*"), import_module(f"mini_lib.{paper}.runs").MODELS
+        shared, models = own.pop("*", {}), import_module(f"mini_lib.{paper}.runs").MODELS
         for name, changes in ({each: {} for each in models if paper in PAPERS} | own).items():
             settings = {"paper": paper, "model": name, "options": {}} | shared | changes
             has = signature(models[settings["model"]]).parameters

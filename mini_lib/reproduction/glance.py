@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from mini_lib.errors import check_names
 from mini_lib.reproduction.claims import Judgement, level_mean
 from mini_lib.reproduction.comparison import Comparison, counted
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, REPRODUCED, UNCLEAR
@@ -86,6 +87,7 @@ def lines(
     words: Mapping[str, str],
 ) -> list[Line]:
     """The lines of a group: its numbers on one axis, each statement on its own; `words` name verdicts."""
+    check_names("entry in a page's layout", [line.entry for line in group.lines if line.entry], at)
     own = [at[line.entry] for line in group.lines if line.entry]
     levels = [level for each in own for level in (each.papers_mean.value, chance(each), *each.ours.values)]
     ends = _ends([level for level in levels if level is not None]) if own else (0.0, 0.0)

@@ -25,6 +25,7 @@ MENTIONS = (  # what a file has to say; the title is the one in `PAPERS`
     *(("book/_toc.yml", each) for each in ("generated/replication_{paper}", "parts/{paper}", "api/{paper}")),
     ("book/intro.md", "parts/{paper}.html"),
     ("book/glossary.md", "notebooks/{paper}/"),
+    ("book/bibliography.md", "parts/{paper}.md"),
     ("README.md", "{title}"),
     ("CITATION.cff", "{title}"),
 )

@@ -120,4 +120,5 @@ def test_the_book_says_how_many_runs_each_paper_has_and_how_many_are_made():
                 wanted[each.hash] = max(each.runs, wanted.get(each.hash, 0))
         on_record = sum(len(records.of(digest)[:number]) for digest, number in wanted.items())
         rows[paper] = [f"{sum(wanted.values()):,}", f"{on_record}"]
-    assert {name.lower(): numbers for name, *numbers in lines} == rows
+    said = {name.lower(): numbers for name, *numbers in lines}
+    assert said == rows, "correct the rows `| paper | runs | made | hours |`"

@@ -168,8 +168,7 @@ def test_every_run_on_record_has_a_whole_curve():
 
 @pytest.mark.parametrize("paper", [*PAPERS, *STUDIES])
 def test_the_entries_are_those_that_the_papers_modules_declare(paper):
-    """`python tools/entries.py` writes the file anew."""
-    assert list(cells_of(paper)) == paper_module(paper).CELLS
+    assert list(cells_of(paper)) == paper_module(paper).CELLS, "run `python tools/entries.py`"
     for each in cells_of(paper):
         if not {"form", "looks"} & each.settings.keys():  # what is no training has settings of its own
             own = import_module(f"mini_lib.{paper}.runs").Settings.from_dict(each.settings).to_dict()
