@@ -136,8 +136,9 @@ def narrow(cells: Iterable[Cell], **wanted: Iterable[str] | None) -> list[Cell]:
     for field, names in wanted.items():
         if names:
             known = dict.fromkeys(getattr(cell, field) for cell in cells)
-            if field == "variant" and "small" not in known:  # as commands call it
-                names = [TUTORIAL if name == "small" else name for name in names]
+            if field == "variant" and TUTORIAL in known:
+                known["small"] = None  # as commands call it
+                names = [*names, *([TUTORIAL] if "small" in names else [])]
             check_names(field, [name for name in names if name], filter(None, known))
             cells = [cell for cell in cells if getattr(cell, field) in names]
     return cells

@@ -204,7 +204,7 @@ def reproduce(
                 ending.enter_context(FileLock(store.folder / "reproduce.lock", blocking=False))
             except Timeout:
                 said = f"another `mini-lib reproduce` is training for {store.folder}; both may make the same runs"
-                print(f"{said}: wait for it, or take another folder", file=sys.stderr)
+                print(f"{said}: end one, or give it another folder", file=sys.stderr)
         print(f"{counted(len(jobs), 'run')} to make on {words}; records go to {store.folder}")
         seconds = plan.expected_seconds(chain(store, Records() if records else ()), describe(where))
         left = math.inf if deadline is None else max(0.0, deadline - time.time())
