@@ -34,7 +34,7 @@ def drag(box, mark, *far: tuple[float, float]) -> None:
     mouse.move(x, y)
     mouse.down()
     for right, down in far:
-        mouse.move(x + right, y + down, steps=10)
+        mouse.move(x + right, y + down, steps=3)
     mouse.up()
 
 

@@ -26,6 +26,7 @@ MENTIONS = (  # what a file has to say; the title is the one in `PAPERS`
     ("book/intro.md", "parts/{paper}.html"),
     ("book/glossary.md", "notebooks/{paper}/"),
     ("book/bibliography.md", "parts/{paper}.md"),
+    ("Makefile", "{paper}/"),
     ("README.md", "{title}"),
     ("CITATION.cff", "{title}"),
 )
