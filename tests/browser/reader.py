@@ -26,7 +26,7 @@ def numbers(pattern: str, text: str) -> list[float]:
     return [float(each) for each in re.findall(pattern, text)]
 
 
-def drag(box, mark, *far: tuple[float, float]) -> None:
+def drag(box, mark, *far: tuple[float, float], steps: int = 10) -> None:
     """Press in the middle of a mark and move the mouse so far from there to the right and down."""
     mark.scroll_into_view_if_needed()
     seen, mouse = mark.bounding_box(), box.page.mouse
@@ -34,7 +34,7 @@ def drag(box, mark, *far: tuple[float, float]) -> None:
     mouse.move(x, y)
     mouse.down()
     for right, down in far:
-        mouse.move(x + right, y + down, steps=3)
+        mouse.move(x + right, y + down, steps=steps)
     mouse.up()
 
 

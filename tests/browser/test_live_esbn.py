@@ -145,7 +145,7 @@ def test_keys_move_by_keyboard_and_dropped_onto_key_3_they_change_the_answer(liv
     for step in (4, 5):
         x, y = point(step).locator("path").evaluate(middle)
         right, down = point(3).locator("path").evaluate(middle)
-        drag(box, point(step).locator("path"), (right - x, down - y))
+        drag(box, point(step).locator("path"), (right - x, down - y), steps=3)
         key = point(3).locator("circle").evaluate(middle)
         assert point(step).locator("path").evaluate(middle) == pytest.approx(key, abs=2), "onto its key"
     assert told(box).removeprefix("Moved: keys 4 and 5. ") not in (told(box), before)
