@@ -23,7 +23,7 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 help:
 	@echo "make book       build the book and print where to open it"
 	@echo "make zip        the book as one file that opens from the disk, with no network"
-	@echo "make check      style, quick tests and the first notebook of each paper: two minutes"
+	@echo "make check      style, quick tests and a notebook of each paper: two minutes"
 	@echo "make test       style, unit tests, slow tests, notebooks, the book and a browser reading it"
 	@echo "make lab        JupyterLab on the notebooks"
 	@echo "make notebooks  execute the notebooks again, in place"

@@ -1,13 +1,11 @@
-"""Write the book's generated pages into book/generated: `python tools/pages.py`.
-
-A file that would be as it was is left alone, so that the book does not build its page again.
-"""
+"""Write the book's generated pages into book/generated: `python tools/pages.py`."""
 
 import tempfile
 from pathlib import Path
 
 from mini_lib.reproduction import ledger
 from mini_lib.reproduction.cells import PAPERS
+from mini_lib.reproduction.download import put
 from mini_lib.reproduction.gallery import write_gallery
 from mini_lib.reproduction.grid.page import write_page
 from mini_lib.reproduction.pages import write_pages
@@ -23,9 +21,7 @@ def replace(folder: Path, made: Path) -> None:
         if old.relative_to(folder) not in files:
             old.unlink()
     for name in files:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        if not (folder / name).exists() or (folder / name).read_bytes() != (made / name).read_bytes():
-            (folder / name).write_bytes((made / name).read_bytes())
+        put(folder / name, (made / name).read_bytes())
 
 
 if __name__ == "__main__":

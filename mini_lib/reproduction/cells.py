@@ -138,7 +138,7 @@ def narrow(cells: Iterable[Cell], **wanted: Iterable[str] | None) -> list[Cell]:
             known = dict.fromkeys(getattr(cell, field) for cell in cells)
             if field == "variant" and TUTORIAL in known:
                 known["small"] = None  # as commands call it
-                names = [*names, *([TUTORIAL] if "small" in names else [])]
+                names = [TUTORIAL if name == "small" else name for name in names]
             check_names(field, [name for name in names if name], filter(None, known))
             cells = [cell for cell in cells if getattr(cell, field) in names]
     return cells

@@ -36,16 +36,21 @@ def sources(root: Path = ROOT) -> Iterator[Path]:
 
 
 def pack(file: Path = FILE, root: Path = ROOT) -> None:
-    """Write the file, all in one folder. One of the same parts is left as it is: its page is not built again."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    """Write the file, all in one folder; the same parts make the same file."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
         for path in sources(root):
             part = zipfile.ZipInfo(str(Path(NAME) / path.relative_to(root)))
             part.external_attr = path.stat().st_mode << 16
             packed.writestr(part, path.read_bytes(), zipfile.ZIP_DEFLATED)
-    if not file.exists() or file.read_bytes() != made.getvalue():
-        file.write_bytes(made.getvalue())
+    put(file, made.getvalue())
+
+
+def put(file: Path, content: bytes) -> None:
+    """Write a file of the book. One of this content is left as it is: no page is built again for it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists() or file.read_bytes() != content:
+        file.write_bytes(content)
 
 
 def setup(app) -> dict:
