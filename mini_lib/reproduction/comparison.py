@@ -19,7 +19,7 @@ from mini_lib.reproduction.judgement import (
     rounded,
 )
 from mini_lib.reproduction.records import Records
-from mini_lib.reproduction.tables import Printed, error_kind, has_numbers, not_compared, printed
+from mini_lib.reproduction.tables import Printed, about, not_compared, printed
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ def _compare(cell: Cell, records: Records) -> Comparison:
             need = f"has no {cell.metric!r}, which {cell.id} needs; delete it and run it again"
             raise CorruptFileError(f"run {record['key']} {need}")
     values = tuple(record["metrics"][cell.metric] for record in finished)
-    ours = Measured(values, len(runs) - len(finished), error_kind(cell.table))
-    paper = printed(cell.table).get((cell.row, cell.column)) if has_numbers(cell.table) else None
+    ours = Measured(values, len(runs) - len(finished), about(cell.table).get("error", "SEM"))
+    paper = printed(cell.table).get((cell.row, cell.column)) if about(cell.table) else None
     return Comparison(cell, paper, ours, runs)
 
 

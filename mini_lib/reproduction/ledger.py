@@ -15,7 +15,7 @@ from importlib import resources
 from mini_lib.errors import check_names
 from mini_lib.reproduction.cells import PAPERS, TUTORIAL, size_and_name
 from mini_lib.reproduction.claims import load_claims
-from mini_lib.reproduction.tables import caption, table_name
+from mini_lib.reproduction.tables import about, table_name
 
 CLAIMS_CODE = "mini_lib.reproduction.claims:judge"
 CLAIMS_TEST = "tests/reproduction/test_claims.py"  # unless `claims_test` names another
@@ -84,7 +84,7 @@ class Ledger:
     def title(self, table: str) -> str:
         """What a table or figure such as "esbn.table9" shows, in our words; empty where nothing says so."""
         named = (row.what for row in self.rows if row.number == table_name(table))
-        return caption(table) or next(named, "")
+        return about(table).get("caption") or next(named, "")
 
 
 @cache

@@ -14,6 +14,7 @@ from mini_lib.reproduction import glance, ledger
 from mini_lib.reproduction.cells import PAPERS, cells_of, size_and_name
 from mini_lib.reproduction.claims import Claim, Judgement, judge, level_mean
 from mini_lib.reproduction.comparison import Comparison, compare, counted
+from mini_lib.reproduction.distance import distance
 from mini_lib.reproduction.glance import FEW
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, WORDS
 from mini_lib.reproduction.records import Records
@@ -39,7 +40,7 @@ def environment() -> Environment:
     how = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     found = Environment(loader=FileSystemLoader(glance.TEMPLATES), **how)
     found.globals |= {"WORDS": WORDS, "SIGNS": SIGNS, "outcome": outcome, "tally": tally, "mark": mark}
-    found.globals |= {"card": card, "chapter": chapter, "level_mean": level_mean}
+    found.globals |= {"card": card, "chapter": chapter, "level_mean": level_mean, "distance": distance}
     found.tests["at_chance"] = glance.at_chance
     found.filters |= {"anchor": anchor, "class": lambda word: word.replace(" ", "-")}
     return found

@@ -12,7 +12,7 @@ from mini_lib.reproduction.comparison import Comparison, counted, counts
 from mini_lib.reproduction.judgement import MIN_RUNS, NOT_RUN, WORDS
 from mini_lib.reproduction.ledger import variant_in_words
 from mini_lib.reproduction.records import Records
-from mini_lib.reproduction.tables import caption, error_kind, not_compared, table_name
+from mini_lib.reproduction.tables import about, not_compared, table_name
 
 WIDEST = 100
 DIFFERENCE = (
@@ -112,9 +112,10 @@ def listing(comparisons: Iterable[Comparison], every: bool) -> str:
     parts = []
     for table in dict.fromkeys(each.cell.table for each in shown):
         own = [each for each in shown if each.cell.table == table]
-        kind = {"SD": "standard deviation", "SEM": "standard error of the mean"}[error_kind(table)]
+        kind = "standard deviation" if about(table).get("error") == "SD" else "standard error of the mean"
         unit = next((f" in {each.paper.unit}" for each in own if each.paper), "")
-        heading = f"{table}: {plain(caption(table)) or table_name(table)}{unit} (mean ± {kind})"
+        title = plain(about(table).get("caption", "")) or table_name(table)
+        heading = f"{table}: {title}{unit} (mean ± {kind})"
         heading += f"\nNot compared: {not_compared(table)}." * bool(not_compared(table))
         parts.append(f"{wrapped(heading)}\n{_comparison_table(own)}\n{_in_all(own)}".rstrip())
     if any(each.difference for each in shown):

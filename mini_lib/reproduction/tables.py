@@ -22,6 +22,7 @@ class Printed:
     error_kind: str  #: what that is, "SEM" or "SD".
     runs: int  #: how many networks are behind it.
     unit: str  #: "%", "MSE" or "SD".
+    median: float | None = None  #: of these networks, where it is reported.
 
     @property
     def sd(self) -> float:
@@ -62,16 +63,18 @@ def printed(table_id: str) -> dict[tuple[str, str], Printed]:
     table = _tables()[table_id]
     kind, runs, unit = table["error"], table["runs"], table["unit"]
     return {
-        (row, column): Printed(entry["mean"], entry["err"], kind, entry.get("runs", runs), unit)
+        (row, column): Printed(
+            entry["mean"], entry["err"], kind, entry.get("runs", runs), unit, entry.get("median")
+        )
         for row, entries in table["rows"].items()
         for column, entry in entries.items()
         if entry is not None
     }
 
 
-def error_kind(table_id: str) -> str:
-    """Which error stands behind the means of a table, "SEM" or "SD"."""
-    return _tables().get(table_id, {}).get("error", "SEM")
+def about(table_id: str) -> dict:
+    """What tables.json says of a table or figure; nothing where the paper reports no numbers in it."""
+    return _tables().get(table_id, {})
 
 
 def reports_numbers(paper: str) -> bool:
@@ -81,12 +84,7 @@ def reports_numbers(paper: str) -> bool:
 
 def not_compared(table_id: str) -> str:
     """Why ours of this table cannot be compared with the paper's, where that is so; else empty."""
-    return _tables().get(table_id, {}).get("not_compared", "")
-
-
-def has_numbers(table_id: str) -> bool:
-    """Whether the paper reports numbers in this table or figure."""
-    return table_id in _tables()
+    return about(table_id).get("not_compared", "")
 
 
 def table_name(table_id: str) -> str:
@@ -103,8 +101,3 @@ def table_order(table_id: str) -> tuple:
     kind, _, number = table_name(table_id).partition(" ")
     digits = re.match(r"\d+", number)
     return kind != "Table", int(digits[0]) if digits else 0, number
-
-
-def caption(table_id: str) -> str:
-    """What a table shows, in our words; empty where it reports no numbers."""
-    return _tables().get(table_id, {}).get("caption", "")

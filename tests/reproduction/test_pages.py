@@ -13,7 +13,7 @@ from mini_lib.reproduction.cells import PAPERS, cells_of
 from mini_lib.reproduction.glance import TEMPLATES, layout
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, REPRODUCED, UNCLEAR, WORDS
 from mini_lib.reproduction.pages import anchor, mark, once
-from mini_lib.reproduction.tables import has_numbers, printed, reports_numbers
+from mini_lib.reproduction.tables import about, printed, reports_numbers
 
 ROOT = Path(__file__).parents[2]
 VERDICT = re.compile(r'<b class="verdict-[a-z-]+">([a-z ]+)</b>')
@@ -32,7 +32,7 @@ class MadeUp:
         lines = [line for paper in PAPERS for group in layout(paper).groups for line in group.lines]
         stated = {entry for line in lines for _, entry in line.shown}
         for place, cell in enumerate(cell for paper in PAPERS for cell in cells_of(paper)):
-            reported = printed(cell.table).get((cell.row, cell.column)) if has_numbers(cell.table) else None
+            reported = printed(cell.table).get((cell.row, cell.column)) if about(cell.table) else None
             mean, unit = (reported.mean, reported.unit) if reported else (50.0, "%")
             guess = unit == "%" and min(abs(mean - 25), abs(mean - 50)) <= 0.4
             turns = (NEAR, AT_CHANCE if guess else FAR, WIDE, (0.0,))

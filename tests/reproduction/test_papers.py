@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mini_lib.reproduction.cells import PAPERS, cells_of
-from mini_lib.reproduction.tables import has_numbers
+from mini_lib.reproduction.tables import about
 
 ROOT = Path(__file__).parents[2]
 FILES = (
@@ -40,4 +40,4 @@ def test_everything_that_a_paper_needs_is_there(paper):
         if not path.is_file() or said not in path.read_text(encoding="utf-8"):
             missing.append(f"{path.relative_to(ROOT)}: {said}")
     assert not missing, "\n".join(missing)
-    assert not [each.id for each in cells_of(paper) if ".table" in each.table and not has_numbers(each.table)]
+    assert not [each.id for each in cells_of(paper) if ".table" in each.table and not about(each.table)]

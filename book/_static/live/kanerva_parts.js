@@ -3,6 +3,7 @@
   "use strict";
   const { element, button, roving } = Live;
   const COLORS = 3, GREEN = 1;
+  const STRIDE = 4; // pixels: less than a square of a pad
 
   /** Small squares to draw in, and to hide. `change` is called after every change of the image or of what is hidden. */
   function pad(label, change) {
@@ -45,9 +46,19 @@
       change();
     }
 
-    const at = (event) => cells.indexOf(document.elementFromPoint(event.clientX, event.clientY));
-    all.addEventListener("pointerdown", (event) => { stroke = null; if (at(event) >= 0) touch(at(event)); });
-    all.addEventListener("pointermove", (event) => { if (event.buttons && stroke !== null && at(event) >= 0) touch(at(event)); });
+    /** Draw from one point of the window to another: a quick stroke leaves no gap. */
+    function line(from, to) {
+      const steps = Math.ceil(Math.hypot(to.clientX - from.clientX, to.clientY - from.clientY) / STRIDE) || 1;
+      for (let step = 1; step <= steps; step++) {
+        const [x, y] = ["clientX", "clientY"].map((way) => from[way] + (step / steps) * (to[way] - from[way]));
+        const i = cells.indexOf(document.elementFromPoint(x, y));
+        if (i >= 0) touch(i);
+      }
+    }
+
+    let last;
+    all.addEventListener("pointerdown", (event) => { stroke = null; line(event, event); last = event; });
+    all.addEventListener("pointermove", (event) => { if (event.buttons && stroke !== null) { line(last, event); last = event; } });
     window.addEventListener("pointerup", () => { stroke = null; });
     return own;
   }

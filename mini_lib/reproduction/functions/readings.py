@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float
 
-from mini_lib.errors import UsageError, check_names
+from mini_lib.errors import check_names
 from mini_lib.functions.tasks import KINDS
 from mini_lib.reproduction import Records, compare, printed
 from mini_lib.reproduction.comparison import TUTORIAL
@@ -69,12 +69,11 @@ def table1() -> Table:
 
 
 def distance(errors: Errors, paper: Table) -> float:
-    """The mean of `|ln(ours / printed)|` over networks and classes, each counting alike.
+    """The mean of `|ln(ours / printed)|` over networks and classes, each counting alike; ours is a mean over runs.
 
     Logarithms, since the printed errors range from 0.056 to 1.501. Absolute, since a signed mean would be 0 for a
-    reading whose errors are twice the printed ones in one half of the table and half of them in the other. Ours is
-    the mean over runs, as the printed number is; runs on both sides of print cancel in it, as the authors' do.
-    Errors below the paper's count like errors above it: the question is not which reading is best.
+    reading whose errors are twice the printed ones in one half of the table and half of them in the other. Errors
+    below the paper's count like errors above it: the question is not which reading is best.
 
     NaN where a network has no runs, infinite where a run diverged; else over the runs that there are.
     """
@@ -84,13 +83,10 @@ def distance(errors: Errors, paper: Table) -> float:
 
 
 def standard_error(errors: Errors, paper: Table) -> float:
-    """The standard error of `distance` by bootstrap over seeds.
+    """The standard error of `distance` by bootstrap over seeds; NaN if a run is lacking, diverged, or the only one.
 
-    Every way of drawing S runs with replacement is gone through, so nothing is left to chance. A network's runs are
-    drawn together for its three classes, and apart from those of the other networks. The variance among such draws
-    is too small by the factor (S - 1) / S, which is put right.
-
-    NaN if a run is lacking or diverged, or if there is but one.
+    Over every way of drawing S runs with replacement, a network's runs together for its three classes. The variance
+    among such draws is too small by the factor (S - 1) / S, which is put right.
     """
     networks, _, runs = errors.shape
     if runs < 2 or not np.isfinite(errors).all():
@@ -105,31 +101,16 @@ def standard_error(errors: Errors, paper: Table) -> float:
 
 
 def choose(measured: Mapping[str, Errors], paper: Table) -> str:
-    """The rule: which reading of all four networks is the default.
+    """The rule: which reading of all four networks is the default, of errors by reading (`measure`).
 
     It is the candidate of least `distance` from the 12 errors that are printed for lines, RBF curves and sinusoids
     ("all" is their weighted mean), if it is nearer than `FIRST_READING`, the default of then, by more than two
-    standard errors of the difference; else that one stays. Runs are those of the small scale with `SEEDS`. A
-    reading in which a run diverged cannot win.
+    standard errors of the difference; else that one stays. A reading in which a run diverged cannot win.
 
-    Candidates are the four with a growing context (`GROWING`): the text makes each next input of "the original
-    observations" together with the prediction, so that a sliding context is no reading of it.
-
-    The standard errors of the printed numbers are left out, since all candidates are held against the same numbers.
-
-    Args:
-        measured: errors of every candidate, by reading (`measure`); `FIRST_READING` is one of them.
-        paper: the printed errors (`table1`).
-
-    Raises:
-        UsageError: some candidate lacks runs.
+    Candidates are the four small ones with a growing context (`GROWING`): the text makes each next input of "the
+    original observations" together with the prediction, so that a sliding context is no reading of it. The standard
+    errors of the printed numbers are left out, since all candidates are held against the same numbers.
     """
-    if lacking := [reading for reading, errors in measured.items() if np.isnan(errors).any()]:
-        variants = " ".join(f"--variant '{variant_name(TUTORIAL, reading)}'" for reading in lacking)
-        raise UsageError(
-            f"a choice needs runs of all networks with seeds {', '.join(map(str, SEEDS))} in every candidate; some "
-            f"are lacking, and `mini-lib reproduce {TABLE1} {variants}` trains them at the small scale"
-        )
     nearest = min(measured, key=lambda reading: distance(measured[reading], paper))
     best, first = measured[nearest], measured[FIRST_READING]
     difference = distance(first, paper) - distance(best, paper)

@@ -92,20 +92,9 @@ def write_page(folder: Path | str, records: Records) -> Path:
 
     (task,), ((one, other),) = FAMILIES["commands"]
     both = [found[task, one][seed].learned and found[task, other][seed].learned for seed in found[task, one]]
-    text = (
-        environment()
-        .get_template("grid.md.j2")
-        .render(
-            groups=groups,
-            number=number,
-            matters=MATTERS,
-            whole=VERDICTS[verdict(families)],
-            shown={name: gain(RULES[:1], name) for name in ("CoRelNet", "Abstractor")},
-            fifteen=gain(MORE, "CoRelNet"),
-            pairs_learned=sum(both),
-            pairs=len(both),
-        )
-    )
+    facts = {"groups": groups, "number": number, "matters": MATTERS, "whole": VERDICTS[verdict(families)]}
+    facts["shown"] = {name: gain(RULES[:1], name) for name in ("CoRelNet", "Abstractor")}
+    facts |= {"fifteen": gain(MORE, "CoRelNet"), "pairs_learned": sum(both), "pairs": len(both)}
     path = Path(folder) / "grid.md"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(environment().get_template("grid.md.j2").render(facts), encoding="utf-8")
     return path

@@ -85,9 +85,6 @@ def test_what_does_not_fit_is_named_and_nothing_is_changed():
     state = their_state(network, "esbn") | wrong
     del state["g_out.weight"]
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    with pytest.raises(ValueError, match="Build the network") as caught:
+    with pytest.raises(ValueError, match=r"Network: default_M_k, y_out\.weight, g_out\.weight; build"):
         load_authors(network, state, "esbn")
-    assert "'g_out.weight' is missing (it would be our 'core.gate.weight')" in str(caught.value)
-    assert "'default_M_k' has no place in it" in str(caught.value)
-    assert "shape (4, 3), our 'core.answer.weight' needs (4, 24)" in str(caught.value)
     torch.testing.assert_close(dict(network.state_dict()), before, rtol=0, atol=0)

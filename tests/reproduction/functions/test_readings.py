@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mini_lib.errors import UsageError
 from mini_lib.reproduction import Records
 from mini_lib.reproduction.functions import readings
 from mini_lib.reproduction.functions.cells import FIRST_READING
@@ -87,15 +86,6 @@ def test_a_reading_in_which_a_run_diverged_cannot_win():
     measured = {FIRST_READING: errors(3.0, 0.1), LAST_POINT: lost, STANDARD: errors(2.0, 0.1)}
     assert readings.choose(measured, PAPER) == STANDARD
     assert readings.choose({FIRST_READING: lost, STANDARD: errors(2.0, 0.1)}, PAPER) == STANDARD
-
-
-def test_a_choice_waits_until_every_run_is_there():
-    lacking = errors(1.0)
-    lacking[2, :, 2] = math.nan
-    with pytest.raises(
-        UsageError, match=r"seeds 1, 2, 3 .* --variant 'tutorial, trained on the last point'`"
-    ):
-        readings.choose({FIRST_READING: errors(2.0), LAST_POINT: lacking, STANDARD: errors(1.0)}, PAPER)
 
 
 def test_runs_that_diverged_are_infinite_and_runs_that_are_not_there_nan(tmp_path, monkeypatch):
