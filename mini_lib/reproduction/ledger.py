@@ -25,6 +25,7 @@ KINDS = {
     "addition": "an addition of ours",
     "control": "a control of ours",
     "task": "a smaller task",
+    "scale": "the paper's pictures",
 }
 
 

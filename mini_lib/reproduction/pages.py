@@ -74,7 +74,7 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     numbers = once(each for each in compared if each.is_printed)
     page = glance.layout(paper)
     words = glance.AGREES if page.agree else dict(zip(WORDS, WORDS, strict=True)) | {NOT_RUN: FEW}
-    claims = [_claim(*each, page.chapters) for each in groupby(judgements, lambda each: each.claim)]
+    claims = [_claim(*each, page) for each in groupby(judgements, lambda each: each.claim)]
     shown = sorted((each for each in claims if each["verdicts"]), key=lambda each: each["place"][0] == OURS)
     verdicts = {at[each.entry].verdict for group in page.groups for each in group.lines if each.entry}
     return {
@@ -145,7 +145,7 @@ def mark(each: Comparison) -> str:
     return "at chance" if noise else each.verdict
 
 
-def _claim(claim: Claim, judgements: Iterable[Judgement], chapters: Mapping[str, str]) -> dict:
+def _claim(claim: Claim, judgements: Iterable[Judgement], page: glance.Layout) -> dict:
     """A claim, its place, and by column its verdict, with the word for it and what is next to the word."""
     table = claim.cells()[0].split("/")[0]
     place, source = (OURS, "") if claim.ours else ("Claims of the paper", claim.source)
@@ -156,10 +156,11 @@ def _claim(claim: Claim, judgements: Iterable[Judgement], chapters: Mapping[str,
         size, name = size_and_name(each.scale.removeprefix("paper"))
         column = size if size == "paper" else "small"
         if name:
-            column = "task" if ledger.kind_of(claim.paper, name) == "task" else "addition"
+            kind = ledger.kind_of(claim.paper, name)
+            column = kind if kind in page.columns else "addition"
         if each.verdict != NOT_RUN:
             verdicts[column] = (each.verdict, *glance.claimed(each))
-    notebook = next((found for start, found in chapters.items() if table.startswith(start)), None)
+    notebook = next((found for start, found in page.chapters.items() if table.startswith(start)), None)
     if notebook is None:
         raise CorruptFileError(f"[chapters] in templates/{claim.paper}.toml has no notebook about {table}")
     return {"claim": claim, "place": (place, notebook), "source": source, "verdicts": verdicts}
