@@ -223,8 +223,9 @@ def keep_runs(runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records",
     """Put each finished run on record as it comes, and say so; how many finished. RecordConflict after the last."""
     from mini_lib.hashing import settings_hash
     from mini_lib.reproduction.comparison import counted
-    from mini_lib.reproduction.records import RecordConflict, record_of
+    from mini_lib.reproduction.records import RecordConflict, Records, record_of
 
+    stored = {record["key"]: record["metrics"] for record in Records()}
     filled = {cell.hash: cell for cell in reversed(chosen)}  # the first entry with these settings
     finished = conflicts = 0
     for job, run in runs:
@@ -245,6 +246,8 @@ def keep_runs(runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records",
         finished += 1
         value = record["metrics"].get(cell.metric, math.nan)
         result = "DIVERGED" if record["diverged"] else f"{cell.metric} {value:.4g}"
+        before = stored.get(job.key, {}).get(cell.metric)
+        result += "" if before is None else f", {before:.4g} on record"
         print(f"{finished:4}/{total} {name}: {result} ({run.seconds:.0f} s)", flush=True)
     if conflicts:
         raise RecordConflict(f"{counted(conflicts, 'run')} on record with other results; all others are kept")

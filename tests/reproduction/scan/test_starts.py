@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from mini_lib.errors import UsageError
 from mini_lib.reproduction.scan import cells, starts
 from mini_lib.reproduction.scan.starts import Start, by_update, share_on_an_end
 from mini_lib.scan import runs
@@ -69,8 +68,3 @@ def test_measurements_are_named_by_their_update_and_each_entry_names_one():
     at_the_end = [{"epoch": look // 100, "loss": 1.0, "on_an_end": 0.0} for look in settings["looks"]]
     assert {cell.metric for cell in own} == by_update(at_the_end, part=100).keys()
     assert cells.data_source(settings) == "generated"
-
-
-def test_updates_out_of_order_are_refused():
-    with pytest.raises(UsageError, match="looks are"):
-        Start((6, 4))
