@@ -1,9 +1,10 @@
-/* The map of a replication page: a square that is selected shows its runs in place, under itself. */
+/* The map of a replication page: a square that is selected shows its runs, in a card at the edge of the window. */
 (function () {
   window.addEventListener("DOMContentLoaded", () => {
     const card = document.createElement("div"), words = document.createElement("p");
     card.className = "entry-card";
     card.setAttribute("role", "status");
+    const GAP = 8; // pixels between a square and the card
     let open = null;
 
     function close() {
@@ -20,14 +21,12 @@
       const runs = square.nextElementSibling;
       if (runs) {
         const small = document.createElement("small");
-        small.textContent = "Diamond and line: reported, with its 95 % interval. Dots: our runs. Dotted: chance.";
+        small.textContent = "±: standard error. Diamond and line: reported, with its 95 % interval. Dots: our runs. Dotted: chance.";
         card.append(runs.content.cloneNode(true), small);
       }
-      const map = square.closest(".glance-tables"), here = map.getBoundingClientRect(), at = square.getBoundingClientRect();
-      map.append(card);
-      card.style.top = `${at.bottom - here.top + 6}px`;
-      card.style.left = `${Math.max(0, Math.min(at.left - here.left - 20, here.width - card.offsetWidth))}px`;
-      card.scrollIntoView({ block: "nearest" });
+      square.closest(".glance-tables").append(card);
+      const hidden = square.getBoundingClientRect().bottom + GAP - card.getBoundingClientRect().top;
+      if (hidden > 0) window.scrollBy(0, hidden);
     }
 
     document.addEventListener("click", (event) => {
@@ -43,7 +42,6 @@
         square.focus();
       }
     });
-    window.addEventListener("resize", close);
   });
 
   // A picture of the gallery opens over the page, as large as the window allows; arrow keys go on to the next.

@@ -28,22 +28,17 @@ def _match(pattern: str, name: str) -> str | None:
 def load_renamed(network: nn.Module, theirs: Mapping, paper: str, networks: Sequence[str]) -> nn.Module:
     """Give `network`, of the same sizes and options, the parameters (tensors by name) of one of the authors' code.
 
-    The names are in the paper's ledger, in the renaming tables of `networks`. All parameters are changed or, if some
-    are missing, superfluous or of another shape, none: ValueError names these.
+    The names are in the paper's ledger, in the renaming tables of `networks`. ValueError for those that are missing
+    or superfluous; then, and where a shape differs, the network stays as it was.
     """
     renamings = [row for name in networks for row in load(paper).renamings[name]]
     state = {name: value.clone() for name, value in network.state_dict().items()}
     to, unused = places(renamings, state), [row.theirs for row in renamings if row.unused]
-    misfits = [name for name in theirs.keys() - to if all(_match(each, name) is None for each in unused)]
+    given = [name for name in theirs if name in to or all(_match(each, name) is None for each in unused)]
+    if wrong := sorted(to.keys() ^ given):
+        remedy = "build the network with the sizes and options of the run that the weights are from"
+        raise ValueError(f"missing or superfluous: {', '.join(wrong)}; {remedy}")
     for name, (_, target) in to.items():
-        if name in theirs and theirs[name].squeeze().shape == target.squeeze().shape:
-            target.copy_(theirs[name].reshape(target.shape))
-        else:
-            misfits.append(name)
-    if misfits:
-        raise ValueError(
-            f"missing, superfluous or of another shape in this {type(network).__name__}: {', '.join(misfits)}; "
-            "build the network with the sizes and options of the run that the weights are from"
-        )
+        target.copy_(theirs[name].reshape(target.shape))
     network.load_state_dict(state)
     return network

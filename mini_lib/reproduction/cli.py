@@ -206,7 +206,8 @@ def reproduce(
                 said = f"another `mini-lib reproduce` is training for {store.folder}; both may make the same runs"
                 print(f"{said}: end one, or give it another folder", file=sys.stderr)
         print(f"{counted(len(jobs), 'run')} to make on {words}; records go to {store.folder}")
-        seconds = plan.expected_seconds(chain(store, Records() if records else ()), describe(where))
+        stored = {record["key"]: record for record in Records()} if records else {}
+        seconds = plan.expected_seconds(chain(store, stored.values()), describe(where))
         left = math.inf if deadline is None else max(0.0, deadline - time.time())
         steps, inside = plan.schedule(plan.make_plan(jobs, chosen, store, seconds), at_a_time, left)
         print(plan.describe_plan(steps, inside, budget, len(steps) if dry_run else plan.SHOWN))
@@ -215,17 +216,25 @@ def reproduce(
         ordered = [job for step in steps for job in step.jobs]
         runs = train(ordered, device=where, checkpoints=checkpoints, deadline=deadline, precision=precision)
         ending.enter_context(closing(runs))
-        finished = keep_runs(runs, len(jobs), store, chosen)
+        finished = keep_runs(runs, len(jobs), store, chosen, stored)
     print(f"{counted(finished, 'run')} finished, {len(jobs) - finished} left")
 
 
-def keep_runs(runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records", chosen: list[Cell]) -> int:
-    """Put each finished run on record as it comes, and say so; how many finished. RecordConflict after the last."""
+def keep_runs(
+    runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records", chosen: list[Cell], stored: dict
+) -> int:
+    """Put each finished run on record as it comes, and print it, beside a `stored` record of the same key.
+
+    Returns how many finished. RecordConflict after the last.
+    """
     from mini_lib.hashing import settings_hash
     from mini_lib.reproduction.comparison import counted
-    from mini_lib.reproduction.records import RecordConflict, Records, record_of
+    from mini_lib.reproduction.records import RecordConflict, record_of
 
-    stored = {record["key"]: record["metrics"] for record in Records()}
+    def said(record: dict) -> str:
+        value = record["metrics"].get(cell.metric, math.nan)
+        return "DIVERGED" if record["diverged"] else f"{cell.metric} {value:.4g}"
+
     filled = {cell.hash: cell for cell in reversed(chosen)}  # the first entry with these settings
     finished = conflicts = 0
     for job, run in runs:
@@ -244,10 +253,7 @@ def keep_runs(runs: Iterable[tuple["Job", "Run"]], total: int, store: "Records",
             how = "the same command records it from its checkpoint, and trains it again where there is none"
             raise OSError(f"{error}. {name} had finished and is not on record; {how}") from error
         finished += 1
-        value = record["metrics"].get(cell.metric, math.nan)
-        result = "DIVERGED" if record["diverged"] else f"{cell.metric} {value:.4g}"
-        before = stored.get(job.key, {}).get(cell.metric)
-        result += "" if before is None else f", {before:.4g} on record"
+        result = said(record) + (f", stored: {said(stored[job.key])}" if job.key in stored else "")
         print(f"{finished:4}/{total} {name}: {result} ({run.seconds:.0f} s)", flush=True)
     if conflicts:
         raise RecordConflict(f"{counted(conflicts, 'run')} on record with other results; all others are kept")

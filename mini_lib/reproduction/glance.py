@@ -21,9 +21,9 @@ FEW = "fewer than three runs"
 AGREES = {REPRODUCED: "agrees", NOT_REPRODUCED: "differs", UNCLEAR: UNCLEAR, NOT_RUN: FEW}
 # What these words mean; the last says it itself.
 MEANINGS = {
-    REPRODUCED: "the two means agree as far as the runs can tell",
-    NOT_REPRODUCED: "they differ by more than luck explains",
-    UNCLEAR: "the runs vary too much to tell; three are seldom enough",
+    REPRODUCED: "the 95 % interval of the difference holds 0, or the difference is too small to matter",
+    NOT_REPRODUCED: "0 is outside",
+    UNCLEAR: "the interval is too wide to tell; with three runs it often is",
 }
 AT_CHANCE = 1.0  # points from chance within which a score counts as chance
 WIDTH, HEIGHT, EDGE = 180, 42, 14  # of a strip of dots, and from where to where its axis goes
@@ -159,8 +159,9 @@ def how_far(each: Comparison) -> str:
     percent = each.paper.unit == "%"
     share = 1 if percent else 100 / each.paper.mean
     far, wide = abs(difference.value) * share, difference.half_width * share
-    close = percent and 9.95 <= far and abs(far - wide) < 1  # the decimals decide
-    number = f"{far:.1f}".removesuffix(".0") if far < 9.95 and percent else f"{far:.{close:d}f}"
+    close = percent and abs(far - wide) < 1  # the decimals decide
+    digits = 2 if close and f"{far:.1f}" == f"{wide:.1f}" else 1
+    number = f"{far:.{digits}f}".removesuffix(".0") if far < 9.95 and percent else f"{far:.{digits * close}f}"
     apart = f"{number} point{'s' * (number != '1')}" if percent else f"{number} %"
     equal = far < (0.05 if percent else 0.5)
     if at_chance(each):
@@ -168,7 +169,7 @@ def how_far(each: Comparison) -> str:
     said = "equal" if equal else f"{apart} {'higher' if difference.value > 0 else 'lower'}"
     if each.verdict == REPRODUCED:
         return said
-    known = f"{wide:.1f}" if wide < 1.95 or close else f"{wide:.0f}"
+    known = f"{wide:.{digits}f}" if wide < 1.95 or close else f"{wide:.0f}"
     unit = "" if percent else " %"
     return f"{said}; luck explains {'far more' if wide > 100 and not percent else known + unit}"
 

@@ -25,7 +25,7 @@ KINDS = {
     "addition": "an addition of ours",
     "control": "a control of ours",
     "task": "a smaller task",
-    "scale": "the paper's pictures",
+    "pictures": "the paper's pictures",
 }
 
 

@@ -14,13 +14,13 @@ from mini_lib.reproduction import glance, ledger
 from mini_lib.reproduction.cells import PAPERS, cells_of, size_and_name
 from mini_lib.reproduction.claims import Claim, Judgement, judge, level_mean
 from mini_lib.reproduction.comparison import Comparison, compare, counted
-from mini_lib.reproduction.distance import distance
 from mini_lib.reproduction.glance import FEW
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, WORDS
+from mini_lib.reproduction.kolmogorov_smirnov import least_p
 from mini_lib.reproduction.records import Records
 from mini_lib.reproduction.tables import table_name, table_order
 
-SIGNS = dict(zip(WORDS, ("=", "≠", "?", ""), strict=True)) | {"at chance": "≈"}
+SIGNS = dict(zip(WORDS, ("=", "≠", "?", ""), strict=True)) | {"at chance": "≈", "few runs": "·"}
 OURS = "Claims of ours, on the same tables"
 
 
@@ -39,8 +39,14 @@ def environment() -> Environment:
     """What the templates are rendered with."""
     how = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     found = Environment(loader=FileSystemLoader(glance.TEMPLATES), **how)
-    found.globals |= {"WORDS": WORDS, "SIGNS": SIGNS, "outcome": outcome, "tally": tally, "mark": mark}
-    found.globals |= {"card": card, "chapter": chapter, "level_mean": level_mean, "distance": distance}
+    found.globals |= {"SIGNS": SIGNS, "outcome": outcome, "tally": tally, "mark": mark}
+    found.globals |= {
+        "card": card,
+        "chapter": chapter,
+        "level_mean": level_mean,
+        "least_p": least_p,
+        "table_name": table_name,
+    }
     found.tests["at_chance"] = glance.at_chance
     found.filters |= {"anchor": anchor, "class": lambda word: word.replace(" ", "-")}
     return found
@@ -75,19 +81,19 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     page = glance.layout(paper)
     words = glance.AGREES if page.agree else dict(zip(WORDS, WORDS, strict=True)) | {NOT_RUN: FEW}
     claims = [_claim(*each, page) for each in groupby(judgements, lambda each: each.claim)]
+    found = {column for each in claims for column in each["verdicts"]}
     shown = sorted((each for each in claims if each["verdicts"]), key=lambda each: each["place"][0] == OURS)
     verdicts = {at[each.entry].verdict for group in page.groups for each in group.lines if each.entry}
     return {
         "name": paper,
         "table": [(group, glance.lines(group, at, judged, words)) for group in page.groups],
-        "words": words,
         "meanings": [(words[word], meaning) for word, meaning in glance.MEANINGS.items() if word in verdicts],
         "at": at,
         "numbers": numbers,
         "reports_numbers": bool(numbers),
         "grids": _grids(numbers, page.map) if page.map else [],
         "marks": Counter(map(mark, numbers)) if page.map else {},
-        "columns": page.columns,
+        "columns": {name: words for name, words in page.columns.items() if name in {"paper", *found}},
         "claims": [(place, list(own)) for place, own in groupby(shown, lambda each: each["place"])],
         "unjudged": len(claims) - len(shown),
         "briefs": [each for each in ledger.load(paper).details if each.brief],
@@ -119,9 +125,8 @@ def outcome(each: Comparison) -> str:
     if not each.ours.n:
         return f"reported {each.paper}, no run of ours"
     numbers, far = f"reported {each.paper}, ours {each.ours.rounded()}", glance.how_far(each)
-    if each.verdict == NOT_RUN:
-        return f"{numbers} in {counted(each.ours.n, 'run')}"
-    return f"{numbers}: {each.verdict}{f' ({far})' * bool(far)}"
+    verdict = "" if each.verdict == NOT_RUN else f": {each.verdict}"
+    return f"{numbers} in {counted(each.ours.n, 'run')}{verdict}{f' ({far})' * bool(far)}"
 
 
 def card(each: Comparison) -> str:
@@ -140,9 +145,10 @@ def tally(entries: Iterable[Comparison]) -> dict[str, int]:
 
 
 def mark(each: Comparison) -> str:
-    """How the map marks a number: by its verdict, unless it differs where both scores are at chance."""
-    noise = each.verdict == NOT_REPRODUCED and glance.at_chance(each)
-    return "at chance" if noise else each.verdict
+    """How the map marks a number: by its verdict, unless it differs at chance, or has but one run or two."""
+    if each.verdict == NOT_REPRODUCED and glance.at_chance(each):
+        return "at chance"
+    return "few runs" if each.verdict == NOT_RUN and each.ours.n else each.verdict
 
 
 def _claim(claim: Claim, judgements: Iterable[Judgement], page: glance.Layout) -> dict:
@@ -156,9 +162,8 @@ def _claim(claim: Claim, judgements: Iterable[Judgement], page: glance.Layout) -
         size, name = size_and_name(each.scale.removeprefix("paper"))
         column = size if size == "paper" else "small"
         if name:
-            kind = ledger.kind_of(claim.paper, name)
-            column = kind if kind in page.columns else "addition"
-        if each.verdict != NOT_RUN:
+            column = ledger.kind_of(claim.paper, name)
+        if each.verdict != NOT_RUN and column in page.columns:
             verdicts[column] = (each.verdict, *glance.claimed(each))
     notebook = next((found for start, found in page.chapters.items() if table.startswith(start)), None)
     if notebook is None:

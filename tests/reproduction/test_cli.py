@@ -269,25 +269,18 @@ def test_a_stopped_run_is_not_recorded_and_comes_out_as_if_it_had_not_been_stopp
     assert found["curve"]["loss"] == pytest.approx(alone.curve["loss"], rel=1e-4)
 
 
-def test_a_run_is_recorded_as_its_first_entry_says_and_a_conflict_stops_no_other_run(
-    tmp_path, capsys, monkeypatch
-):
+def test_a_run_is_recorded_as_its_first_entry_says_and_a_conflict_stops_no_other_run(tmp_path, capsys):
     jobs, store = [job(1), job(2)], Records(tmp_path)
     table = ("esbn.table9", "RN", "m=98", job(1).settings, 10)
     entries = [Cell(*table, file="esbn.table9"), Cell(*table, file="esbn.table11", variant="tutorial")]
     runs = train([each.build(each.settings, each.seed) for each in jobs])
     store.add(records.record_of(runs[0], entries[0], 1) | {"updates": 99}, "esbn.table9")
-    monkeypatch.setattr(records, "COMMITTED", tmp_path / "package")
-    Records().add(
-        records.record_of(runs[1], entries[0], 2) | {"metrics": {"test_accuracy": 1.5}}, "esbn.table9"
-    )
+    stored = {jobs[1].key: {"diverged": True, "metrics": {}}}
     with pytest.raises(records.RecordConflict, match="1 run on record with other results; all others"):
-        cli.keep_runs(zip(jobs, runs, strict=True), 2, store, entries)
+        cli.keep_runs(zip(jobs, runs, strict=True), 2, store, entries, stored)
     said = capsys.readouterr()
     assert "mini-lib: esbn.table9/RN/m=98, seed 1: run" in said.err
-    assert re.search(
-        r"1/2 esbn.table9/RN/m=98, seed 2: test_accuracy [\d.]+, 1\.5 on record \(\d+ s\)", said.out
-    )
+    assert re.search(r"1/2 esbn.table9/RN/m=98, seed 2: test_accuracy [\d.]+, stored: DIVERGED \(", said.out)
     _, found = records.read_records(tmp_path / "esbn.table9.jsonl")
     assert (found["key"], found["scale"]) == (jobs[1].key, "paper")
 

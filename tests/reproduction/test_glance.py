@@ -44,6 +44,7 @@ def places(svg, axis="cx"):
         (number(100, 100.0, 100.0, 100.0), REPRODUCED, "equal"),
         (number(95, 94.6, 94.7, 94.8), REPRODUCED, "0.3 points lower"),
         (number(60, 69.9, 70.0, 70.1), NOT_REPRODUCED, "10 points higher; luck explains 0.2"),
+        (number(80, 77.0, 78.0, 77.2), NOT_REPRODUCED, "2.6 points lower; luck explains 1.3"),
         (number(80, 60.0, 80.0, 97.0), UNCLEAR, "1 point lower; luck explains 46"),
         (number(1.0, 0.4, 0.5, 0.6, unit="MSE"), NOT_REPRODUCED, "50 % lower; luck explains 25 %"),
         (number(1.0, 0.4, 0.5, 1.5, unit="MSE"), UNCLEAR, "20 % lower; luck explains far more"),

@@ -8,7 +8,7 @@
   /** Small squares to draw in, and to hide. `change` is called after every change of the image or of what is hidden. */
   function pad(label, change) {
     const all = element("div", { class: "live-pad", role: "group", "aria-label": label });
-    let side, cells, pen = "draw", stroke = null;
+    let side, cells, pen = "draw", stroke = null, last = null; // the event of a stroke before
     const own = { all, image: [], hidden: [], set, hide, use: (chosen) => { pen = chosen; } };
 
     function show(i) {
@@ -22,7 +22,7 @@
       own.hidden = own.image.map(() => false);
       if (side !== Math.sqrt(own.image.length)) {
         side = Math.sqrt(own.image.length);
-        cells = roving(own.image.map((_, i) => button("", (event) => { if (!event.detail) { stroke = null; touch(i); } })), side);
+        cells = roving(own.image.map((_, i) => button("", (event) => { if (!event.detail) { stroke = null; touch([i]); } })), side);
         all.style.setProperty("--side", side);
         all.replaceChildren(...cells);
       }
@@ -36,30 +36,41 @@
       change();
     }
 
-    /** The pen at a place; a stroke goes on doing what it did first. */
-    function touch(i) {
+    /** The pen at these places; a stroke goes on doing what it did first. */
+    function touch(places) {
       const values = pen === "draw" ? own.image : own.hidden;
-      stroke ??= !values[i];
-      if (Boolean(values[i]) === stroke) return;
-      values[i] = pen === "draw" ? Number(stroke) : stroke;
-      show(i);
-      change();
-    }
-
-    /** Draw from one point of the window to another: a quick stroke leaves no gap. */
-    function line(from, to) {
-      const steps = Math.ceil(Math.hypot(to.clientX - from.clientX, to.clientY - from.clientY) / STRIDE) || 1;
-      for (let step = 1; step <= steps; step++) {
-        const [x, y] = ["clientX", "clientY"].map((way) => from[way] + (step / steps) * (to[way] - from[way]));
-        const i = cells.indexOf(document.elementFromPoint(x, y));
-        if (i >= 0) touch(i);
+      let changed = false;
+      for (const i of places) {
+        stroke ??= !values[i];
+        if (Boolean(values[i]) === stroke) continue;
+        values[i] = pen === "draw" ? Number(stroke) : stroke;
+        show(i);
+        changed = true;
       }
+      if (changed) change();
     }
 
-    let last;
-    all.addEventListener("pointerdown", (event) => { stroke = null; line(event, event); last = event; });
-    all.addEventListener("pointermove", (event) => { if (event.buttons && stroke !== null) { line(last, event); last = event; } });
-    window.addEventListener("pointerup", () => { stroke = null; });
+    /** The squares from where the pen was last to where it is, so that a quick stroke leaves no gap. */
+    function passed(event) {
+      const way = [event.clientX - last.clientX, event.clientY - last.clientY], steps = Math.ceil(Math.hypot(...way) / STRIDE) || 1;
+      const at = (step) => document.elementFromPoint(last.clientX + (step / steps) * way[0], last.clientY + (step / steps) * way[1]);
+      return Array.from({ length: steps }, (_, step) => cells.indexOf(at(step + 1))).filter((i) => i >= 0);
+    }
+
+    function draw(event) {
+      const places = passed(event);
+      last = event;
+      touch(places);
+    }
+
+    all.addEventListener("pointerdown", (event) => {
+      if (!event.isPrimary) return;
+      [stroke, last] = [null, event];
+      draw(event);
+    });
+    all.addEventListener("pointermove", (event) => { if (event.isPrimary && last) draw(event); });
+    all.addEventListener("pointerenter", (event) => { if (event.isPrimary) last = last && event.buttons ? event : null; });
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => { last = null; });
     return own;
   }
 

@@ -17,13 +17,8 @@ def parcel() -> Parcel:
     for name in ROWS:
         model = trained(name)
         tensors |= halves(name, model)
-        heads = model.transformer.blocks[0].heads
-        networks[name] = {
-            "axes": model.axes,
-            "heads": heads,
-            "scale": model.scale,
-            "strict": model.mask == "strict",
-        }
+        networks[name] = {"axes": model.axes, "heads": model.transformer.blocks[0].heads}
+        networks[name] |= {"scale": model.scale, "strict": model.mask == "strict"}
     curves = evaluation_curves(12, SHOWN + STEPS)
     smooth = {"y": curves.y[SMOOTH].tolist(), "truth": curves.truth[SMOOTH].tolist()}
     many = evaluation_curves(45, SHOWN + STEPS)

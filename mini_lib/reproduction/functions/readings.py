@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float
 
-from mini_lib.errors import check_names
+from mini_lib.errors import UsageError
 from mini_lib.functions.tasks import KINDS
 from mini_lib.reproduction import Records, compare, printed
 from mini_lib.reproduction.comparison import TUTORIAL
@@ -43,8 +43,6 @@ def measure(records: Records, reading: str = DEFAULT, scale: str = TUTORIAL) -> 
 
     The reading is one of `READINGS`, the scale "paper" or "tutorial".
     """
-    check_names("reading", [reading], READINGS)
-    check_names("scale", [scale], ("paper", TUTORIAL))
     variant = variant_name(scale.removeprefix("paper"), reading)
     cells = [cell for cell in CELLS if (cell.table, cell.variant) == (TABLE1, variant)]
     found = {
@@ -75,21 +73,19 @@ def distance(errors: Errors, paper: Table) -> float:
     reading whose errors are twice the printed ones in one half of the table and half of them in the other. Errors
     below the paper's count like errors above it: the question is not which reading is best.
 
-    NaN where a network has no runs, infinite where a run diverged; else over the runs that there are.
+    NaN where a run is lacking, infinite where one diverged.
     """
-    runs = (~np.isnan(errors)).sum(axis=-1)
-    with np.errstate(invalid="ignore"):
-        return float(np.abs(np.log(np.nansum(errors, axis=-1) / runs / paper)).mean())
+    return float(np.abs(np.log(errors.mean(axis=-1) / paper)).mean())
 
 
 def standard_error(errors: Errors, paper: Table) -> float:
-    """The standard error of `distance` by bootstrap over seeds; NaN if a run is lacking, diverged, or the only one.
+    """The standard error of `distance` by bootstrap over seeds; NaN if a run is lacking or diverged.
 
     Over every way of drawing S runs with replacement, a network's runs together for its three classes. The variance
     among such draws is too small by the factor (S - 1) / S, which is put right.
     """
     networks, _, runs = errors.shape
-    if runs < 2 or not np.isfinite(errors).all():
+    if not np.isfinite(errors).all():
         return math.nan
     draws = np.array(list(product(range(runs), repeat=runs)))  # [D, S]
     means = errors[..., draws].mean(axis=-1)  # [M, K, D]
@@ -101,7 +97,7 @@ def standard_error(errors: Errors, paper: Table) -> float:
 
 
 def choose(measured: Mapping[str, Errors], paper: Table) -> str:
-    """The rule: which reading of all four networks is the default, of errors by reading (`measure`).
+    """The rule: which reading of all four networks is the default, given their errors (`measure`).
 
     It is the candidate of least `distance` from the 12 errors that are printed for lines, RBF curves and sinusoids
     ("all" is their weighted mean), if it is nearer than `FIRST_READING`, the default of then, by more than two
@@ -111,6 +107,8 @@ def choose(measured: Mapping[str, Errors], paper: Table) -> str:
     original observations" together with the prediction, so that a sliding context is no reading of it. The standard
     errors of the printed numbers are left out, since all candidates are held against the same numbers.
     """
+    if np.isnan([*measured.values()]).any():
+        raise UsageError("a choice needs the runs of all networks in every candidate")
     nearest = min(measured, key=lambda reading: distance(measured[reading], paper))
     best, first = measured[nearest], measured[FIRST_READING]
     difference = distance(first, paper) - distance(best, paper)

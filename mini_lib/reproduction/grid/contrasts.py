@@ -62,9 +62,8 @@ Found = Mapping[tuple[str, str], Mapping[int, Scored]]
 def anchors() -> dict[str, dict[str, tuple[float, float]]]:
     """Of lines and sines in each part of the curves: the error of the last value, and of a curve that is fitted.
 
-    By least squares to the 12 points: a line, or a constant and a sine of any amplitude and phase with a period from
-    5 to 18, whichever has the smaller variance left. Nobody is told the class. RBF curves have no such curve, so
-    that they do not count.
+    To the 12 points: a line, or a constant and a sine with a period from 5 to 18, whichever leaves the smaller
+    variance. RBF curves have no such curve, so that they do not count.
     """
     found = {}
     for name, part in transformed_curves(TEST_CURVES).items():

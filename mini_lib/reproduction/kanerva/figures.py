@@ -6,7 +6,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mini_lib.errors import UsageError
 from mini_lib.reproduction.plotting import Numbers, figure, style
 
 
@@ -28,9 +27,6 @@ def pictures(rows: Mapping[str, Numbers], inches: tuple = (0.72, 0.82), smooth: 
     `inches` are width and height of a picture. One of few pixels is easier to recognize if drawn `smooth`.
     """
     shown = {name: np.asarray(each, dtype=float) for name, each in rows.items()}
-    for name, each in shown.items():
-        if each.ndim != 3 and (each.ndim != 4 or each.shape[1] != 3):
-            raise UsageError(f"pictures are [N, H, W], or [N, 3, H, W] in color; {name!r} is {[*each.shape]}")
     count = max(len(each) for each in shown.values())
     with style():
         size = (inches[0] * count + 1.5 * any(name.strip() for name in shown), inches[1] * len(shown))

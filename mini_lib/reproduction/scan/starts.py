@@ -31,9 +31,7 @@ class Start(RunSettings):
 
     PAPER: ClassVar[str] = runs.PAPER
 
-    looks: (
-        tuple[int, ...] | list[int]
-    )  #: updates of the first epoch, in order, after which the network is measured.
+    looks: tuple[int, ...] | list[int]  #: updates of the first epoch after which it is measured, in order.
 
 
 def build(settings: dict, seed: int) -> TrainingRun:

@@ -164,7 +164,8 @@ def test_a_rate_with_which_a_run_diverged_is_out(tmp_path, monkeypatch):
             store.add(kept_record(cell, seed, familiar_loss=float(number)) | {"diverged": diverged}, TUNING)
     assert rates.choose_rates(store) == {"match": {"lstm": 1e-3}}
     monkeypatch.setattr(rates, "CELLS", tuned[:1])
-    assert rates.choose_rates(store) == {}
+    with pytest.raises(ValueError, match="lstm diverged with every learning rate on match"):
+        rates.choose_rates(store)
 
 
 def test_runs_that_count_are_declared_with_the_rates_that_the_rule_chooses_from_the_records():
