@@ -21,9 +21,9 @@ FEW = "fewer than three runs"
 AGREES = {REPRODUCED: "agrees", NOT_REPRODUCED: "differs", UNCLEAR: UNCLEAR, NOT_RUN: FEW}
 # What these words mean; the last says it itself.
 MEANINGS = {
-    REPRODUCED: "the 95 % interval of the difference holds 0, or the difference is too small to matter",
+    REPRODUCED: "it holds 0, or the difference is too small to matter",
     NOT_REPRODUCED: "0 is outside",
-    UNCLEAR: "the interval is too wide to tell; with three runs it often is",
+    UNCLEAR: "it is too wide to tell; with three runs it often is",
 }
 AT_CHANCE = 1.0  # points from chance within which a score counts as chance
 WIDTH, HEIGHT, EDGE = 180, 42, 14  # of a strip of dots, and from where to where its axis goes
