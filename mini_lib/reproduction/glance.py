@@ -21,9 +21,9 @@ FEW = "fewer than three runs"
 AGREES = {REPRODUCED: "agrees", NOT_REPRODUCED: "differs", UNCLEAR: UNCLEAR, NOT_RUN: FEW}
 # What these words mean; the last says it itself.
 MEANINGS = {
-    REPRODUCED: "it holds 0, or the difference is too small to matter",
-    NOT_REPRODUCED: "0 is outside",
-    UNCLEAR: "it is too wide to tell; with three runs it often is",
+    REPRODUCED: "it holds 0, or the difference is below half a point (5 % of an error)",
+    NOT_REPRODUCED: "neither",
+    UNCLEAR: "it is wider than ± 8 points (25 %), as with three runs it often is",
 }
 AT_CHANCE = 1.0  # points from chance within which a score counts as chance
 WIDTH, HEIGHT, EDGE = 180, 42, 14  # of a strip of dots, and from where to where its axis goes
@@ -152,7 +152,7 @@ def at_chance(each: Comparison) -> bool:
 
 
 def how_far(each: Comparison) -> str:
-    """How far apart the numbers are, and how far luck explains, where that decides."""
+    """How far apart the numbers are, with half of the 95 % interval where that decides."""
     difference = each.difference
     if difference is None:
         return ""
@@ -161,17 +161,17 @@ def how_far(each: Comparison) -> str:
     far, wide = abs(difference.value) * share, difference.half_width * share
     close = percent and abs(far - wide) < 1  # the decimals decide
     digits = 2 if close and f"{far:.1f}" == f"{wide:.1f}" else 1
-    number = f"{far:.{digits}f}".removesuffix(".0") if far < 9.95 and percent else f"{far:.{digits * close}f}"
+    equal, places = far < (0.05 if percent else 0.5), digits if percent and far < 9.95 else digits * close
+    number = "equal" if equal else f"{far:.{places}f}".removesuffix(".0")
+    known = f"{wide:.{digits}f}" if wide < 1.95 or close else f"{wide:.0f}"
+    if each.verdict != REPRODUCED and not at_chance(each):
+        number += f" ± {known}" if percent or wide <= 100 else " % ± more than 100"
     apart = f"{number} point{'s' * (number != '1')}" if percent else f"{number} %"
-    equal = far < (0.05 if percent else 0.5)
     if at_chance(each):
         return "both at chance" if equal else f"both at chance, {apart} apart"
-    said = "equal" if equal else f"{apart} {'higher' if difference.value > 0 else 'lower'}"
-    if each.verdict == REPRODUCED:
-        return said
-    known = f"{wide:.{digits}f}" if wide < 1.95 or close else f"{wide:.0f}"
-    unit = "" if percent else " %"
-    return f"{said}; luck explains {'far more' if wide > 100 and not percent else known + unit}"
+    if equal:
+        return number if number == "equal" else apart
+    return f"{apart} {'higher' if difference.value > 0 else 'lower'}"
 
 
 def claimed(judgement: Judgement) -> tuple[str, str]:

@@ -93,12 +93,10 @@ def test_digits_that_were_written_are_completed_and_others_are_drawn_and_hidden(
         box.page.keyboard.press(key)
     assert box.page.evaluate("document.activeElement.ariaLabel") == "row 1, column 2: ink"
     wide = cells.nth(16).bounding_box()["width"]
-    drag(
-        box, cells.nth(16), (7 * wide, 0), (8 * wide, 0), (8 * wide, 3 * wide), (7 * wide, 3 * wide), steps=1
-    )
-    assert [
-        i for i in range(64) if box.locator(".live-pad button").nth(i).get_attribute("class").strip()
-    ] == [*(0, 1, *range(16, 24), 47)]  # quick, and out at the right, and in again three rows below
+    out = ((7 * wide, 0), (8 * wide, 0), (8 * wide, 3 * wide), (7 * wide, 3 * wide))
+    drag(box, cells.nth(16), *out, steps=1)  # quick, and out at the right, and in again three rows below
+    inked = cells.evaluate_all("all => all.flatMap((e, i) => (e.matches('.live-ink') ? i : []))")
+    assert inked == [0, 1, *range(16, 24), 47]
     choose(box, "Pen", "hide")
     cells.nth(16).click()
     assert cells.nth(16).get_attribute("aria-label") == "row 3, column 1: ink, hidden"

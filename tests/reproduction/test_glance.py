@@ -43,19 +43,19 @@ def places(svg, axis="cx"):
     [
         (number(100, 100.0, 100.0, 100.0), REPRODUCED, "equal"),
         (number(95, 94.6, 94.7, 94.8), REPRODUCED, "0.3 points lower"),
-        (number(60, 69.9, 70.0, 70.1), NOT_REPRODUCED, "10 points higher; luck explains 0.2"),
-        (number(80, 77.0, 78.0, 77.2), NOT_REPRODUCED, "2.6 points lower; luck explains 1.3"),
-        (number(80, 60.0, 80.0, 97.0), UNCLEAR, "1 point lower; luck explains 46"),
-        (number(1.0, 0.4, 0.5, 0.6, unit="MSE"), NOT_REPRODUCED, "50 % lower; luck explains 25 %"),
-        (number(1.0, 0.4, 0.5, 1.5, unit="MSE"), UNCLEAR, "20 % lower; luck explains far more"),
+        (number(60, 69.9, 70.0, 70.1), NOT_REPRODUCED, "10 ± 0.2 points higher"),
+        (number(80, 77.0, 78.0, 77.2), NOT_REPRODUCED, "2.6 ± 1.3 points lower"),
+        (number(80, 60.0, 80.0, 97.0), UNCLEAR, "1 ± 46 points lower"),
+        (number(1.0, 0.4, 0.5, 0.6, unit="MSE"), NOT_REPRODUCED, "50 ± 25 % lower"),
+        (number(1.0, 0.4, 0.5, 1.5, unit="MSE"), UNCLEAR, "20 % ± more than 100 % lower"),
         (number(24.8, 25.39, 25.4, 25.41), NOT_REPRODUCED, "both at chance, 0.6 points apart"),
-        (number(24.8, 27.0, 27.1, 26.9), NOT_REPRODUCED, "2.2 points higher; luck explains 0.2"),
+        (number(24.8, 27.0, 27.1, 26.9), NOT_REPRODUCED, "2.2 ± 0.2 points higher"),
         (number(51, 50.0, 50.1, 49.9, task="rmts"), NOT_REPRODUCED, "both at chance, 1 point apart"),
-        (number(51, 50.0, 50.1, 49.9), NOT_REPRODUCED, "1 point lower; luck explains 0.2"),
+        (number(51, 50.0, 50.1, 49.9), NOT_REPRODUCED, "1 ± 0.2 points lower"),
         (number(80), NOT_RUN, ""),
     ],
 )
-def test_a_verdict_has_next_to_it_how_far_apart_the_numbers_are_and_what_luck_explains(each, verdict, words):
+def test_a_verdict_has_next_to_it_how_far_apart_the_numbers_are(each, verdict, words):
     assert (each.verdict, glance.how_far(each)) == (verdict, words)
 
 
