@@ -79,7 +79,6 @@ def test_a_reading_in_which_a_run_diverged_cannot_win():
     lost[3, :, 1] = math.inf
     measured = {FIRST_READING: errors(3.0, 0.1), LAST_POINT: lost, STANDARD: errors(2.0, 0.1)}
     assert readings.choose(measured, PAPER) == STANDARD
-    assert readings.choose({FIRST_READING: lost, STANDARD: errors(2.0, 0.1)}, PAPER) == STANDARD
 
 
 def test_runs_that_diverged_are_infinite_and_runs_that_are_not_there_nan(tmp_path, monkeypatch):
