@@ -40,14 +40,8 @@ def environment() -> Environment:
     how = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     found = Environment(loader=FileSystemLoader(glance.TEMPLATES), **how)
     found.globals |= {"SIGNS": SIGNS, "outcome": outcome, "tally": tally, "mark": mark}
-    found.globals |= {
-        "card": card,
-        "chapter": chapter,
-        "level_mean": level_mean,
-        "least_p": least_p,
-        "table_name": table_name,
-    }
-    found.tests["at_chance"] = glance.at_chance
+    found.globals |= {"card": card, "chapter": chapter, "table_name": table_name}
+    found.globals |= {"level_mean": level_mean, "least_p": least_p}
     found.filters |= {"anchor": anchor, "class": lambda word: word.replace(" ", "-")}
     return found
 
