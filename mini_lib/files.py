@@ -27,6 +27,7 @@ TRAINED = {
     "esbn": "esbn/distribution_of_three_m95",
     "esbn_second": "esbn/distribution_of_three_m95_second",  # another seed, with other objects withheld
     "esbn_lstm": "esbn/distribution_of_three_m95_lstm",  # the baseline, on the same problems
+    "esbn_lstm_second": "esbn/distribution_of_three_m95_lstm_second",
     "gru_attention": "scan/gru_attention_add_jump",  # the baseline, on the same commands
     "syntactic_attention": "scan/syntactic_attention_add_jump",
     # Of the same small networks, two that fail, each in a way of its own:
