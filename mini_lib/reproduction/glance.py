@@ -19,11 +19,11 @@ SEEN = HELD | {REPRODUCED: "seen", NOT_REPRODUCED: "not seen"}
 # The words for a number that has no verdict yet, and for one of a network that may not be the authors'.
 FEW = "fewer than three runs"
 AGREES = {REPRODUCED: "agrees", NOT_REPRODUCED: "differs", UNCLEAR: UNCLEAR, NOT_RUN: FEW}
-# What these words mean; the last says it itself.
+# What these words mean: what does not matter, and what is too wide to tell.
 MEANINGS = {
-    REPRODUCED: "it holds 0, or the difference is below half a point (5 % of an error)",
-    NOT_REPRODUCED: "neither",
-    UNCLEAR: "it is wider than ± 8 points (25 %), as with three runs it often is",
+    NOT_REPRODUCED: "it leaves out 0, and the difference is more than {0}",
+    UNCLEAR: "it is wider than ± {1}, as with three runs it often is",
+    REPRODUCED: "neither",
 }
 AT_CHANCE = 1.0  # points from chance within which a score counts as chance
 WIDTH, HEIGHT, EDGE = 180, 42, 14  # of a strip of dots, and from where to where its axis goes
@@ -110,7 +110,7 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _compared(name: str, each: Comparison, ends: tuple[float, float], words: Mapping[str, str]) -> Line:
-    decimals = 1 if each.paper.unit == "%" else 2
+    decimals = 1 if each.paper.unit == "%" else 3
 
     def cell(value: float | None, runs: int) -> str:
         number = "" if value is None else f"{value:.{decimals}f}"
@@ -138,6 +138,13 @@ def strip_of(each: Comparison, low: float = 0.0, top: float = 100.0) -> str:
         low,
         beyond=each.paper.unit != "%",
     )
+
+
+def meanings(numbers: Sequence[Comparison], words: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What the verdicts on these numbers mean, under their words."""
+    percent, verdicts = {each.paper.unit for each in numbers} == {"%"}, {each.verdict for each in numbers}
+    limits = ("half a point", "8 points") if percent else ("5 %", "25 %")
+    return [(words[each], text.format(*limits)) for each, text in MEANINGS.items() if each in verdicts]
 
 
 def chance(each: Comparison) -> float | None:

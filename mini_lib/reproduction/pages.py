@@ -15,7 +15,7 @@ from mini_lib.reproduction.cells import PAPERS, cells_of, size_and_name
 from mini_lib.reproduction.claims import Claim, Judgement, judge, level_mean
 from mini_lib.reproduction.comparison import Comparison, compare, counted
 from mini_lib.reproduction.glance import FEW
-from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, WORDS
+from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, WORDS, combine
 from mini_lib.reproduction.kolmogorov_smirnov import least_p
 from mini_lib.reproduction.records import Records
 from mini_lib.reproduction.tables import table_name, table_order
@@ -41,7 +41,7 @@ def environment() -> Environment:
     found = Environment(loader=FileSystemLoader(glance.TEMPLATES), **how)
     found.globals |= {"SIGNS": SIGNS, "outcome": outcome, "tally": tally, "mark": mark}
     found.globals |= {"card": card, "chapter": chapter, "table_name": table_name}
-    found.globals |= {"level_mean": level_mean, "least_p": least_p}
+    found.globals |= {"level_mean": level_mean, "least_p": least_p, "combine": combine}
     found.filters |= {"anchor": anchor, "class": lambda word: word.replace(" ", "-")}
     return found
 
@@ -77,11 +77,11 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     claims = [_claim(*each, page) for each in groupby(judgements, lambda each: each.claim)]
     found = {column for each in claims for column in each["verdicts"]}
     shown = sorted((each for each in claims if each["verdicts"]), key=lambda each: each["place"][0] == OURS)
-    verdicts = {at[each.entry].verdict for group in page.groups for each in group.lines if each.entry}
+    stated = [at[each.entry] for group in page.groups for each in group.lines if each.entry]
     return {
         "name": paper,
         "table": [(group, glance.lines(group, at, judged, words)) for group in page.groups],
-        "meanings": [(words[word], meaning) for word, meaning in glance.MEANINGS.items() if word in verdicts],
+        "meanings": glance.meanings(stated, words),
         "at": at,
         "numbers": numbers,
         "reports_numbers": bool(numbers),

@@ -89,7 +89,7 @@ def test_numbers_of_a_group_are_on_one_axis():
     group = Group("Errors", "esbn/1_tasks", [Item("A", "a"), Item("B", "b")])
     found = glance.lines(group, at, {}, dict(zip(WORDS, WORDS, strict=True)))
     assert [(each.label, ends(each.strip)) for each in found] == [("A", [0, 1.5]), ("B", [0, 1.5])]
-    assert (found[0].paper, found[0].ours) == ("1.50<small>10 runs</small>", "1.10<small>3 runs</small>")
+    assert (found[0].paper, found[0].ours) == ("1.500<small>10 runs</small>", "1.100<small>3 runs</small>")
 
 
 @pytest.mark.parametrize(
