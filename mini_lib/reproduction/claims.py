@@ -121,15 +121,18 @@ def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison]) -> Judg
 def _with_controls(judgements: list[Judgement]) -> list[Judgement]:
     """A claim that is reproduced where a control of ours on one of its tables is not may hold for another reason.
 
-    Where the claim that it presumes is not reproduced it is unclear: there is nothing to test.
+    A control counts also where an interpretation leaves it as it was. A claim whose premise fails is unclear.
     """
-    failed = [each for each in judgements if each.claim.control and each.verdict == NOT_REPRODUCED]
+    verdicts = {(each.claim.id, each.scale): each.verdict for each in judgements}
+    controls = {each.claim.id: each.claim for each in judgements if each.claim.control}
 
     def controlled(each: Judgement) -> Judgement:
+        size = each.scale.partition(",")[0]
         against = [
-            control.claim.id.removeprefix(f"{each.claim.paper}.")
-            for control in failed
-            if control.scale == each.scale and control.claim.tables() & each.claim.tables()
+            name.removeprefix(f"{each.claim.paper}.")
+            for name, control in controls.items()
+            if verdicts.get((name, each.scale), verdicts.get((name, size))) == NOT_REPRODUCED
+            and control.tables() & each.claim.tables()
         ]
         if not against or each.verdict != REPRODUCED or each.claim.ours:
             return each

@@ -19,12 +19,6 @@ SEEN = HELD | {REPRODUCED: "seen", NOT_REPRODUCED: "not seen"}
 # The words for a number that has no verdict yet, and for one of a network that may not be the authors'.
 FEW = "fewer than three runs"
 AGREES = {REPRODUCED: "agrees", NOT_REPRODUCED: "differs", UNCLEAR: UNCLEAR, NOT_RUN: FEW}
-# What these words mean: what does not matter, and what is too wide to tell.
-MEANINGS = {
-    NOT_REPRODUCED: "it leaves out 0, and the difference is more than {0}",
-    UNCLEAR: "it is wider than ± {1}, as with three runs it often is",
-    REPRODUCED: "neither",
-}
 AT_CHANCE = 1.0  # points from chance within which a score counts as chance
 WIDTH, HEIGHT, EDGE = 180, 42, 14  # of a strip of dots, and from where to where its axis goes
 AXIS = 30  # the height of the axis; numbers are below
@@ -89,12 +83,18 @@ def lines(
     """The lines of a group: its numbers on one axis, each statement on its own; `words` name verdicts."""
     check_names("entry in a page's layout", [line.entry for line in group.lines if line.entry], at)
     own = [at[line.entry] for line in group.lines if line.entry]
-    levels = [level for each in own for level in (each.papers_mean.value, chance(each), *each.ours.values)]
+    levels = [level for each in own for level in (*reported(each), chance(each), *each.ours.values)]
     ends = _ends([level for level in levels if level is not None]) if own else (0.0, 0.0)
     return [
         _compared(line.name, at[line.entry], ends, words) if line.entry else _stated(line, at, judged)
         for line in group.lines
     ]
+
+
+def reported(each: Comparison) -> tuple[float, float]:
+    """The ends of the interval of a reported mean, without what no score or error can be."""
+    mean, most = each.papers_mean, 100.0 if each.paper.unit == "%" else math.inf
+    return max(mean.value - mean.half_width, 0.0), min(mean.value + mean.half_width, most)
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
@@ -110,10 +110,8 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _compared(name: str, each: Comparison, ends: tuple[float, float], words: Mapping[str, str]) -> Line:
-    decimals = 1 if each.paper.unit == "%" else 3
-
     def cell(value: float | None, runs: int) -> str:
-        number = "" if value is None else f"{value:.{decimals}f}"
+        number = "" if value is None else f"{value:.{1 if each.paper.unit == '%' else 3}f}"
         return f"{number}<small>{counted(runs, 'run') if runs else 'no run'}</small>"
 
     return Line(
@@ -136,15 +134,19 @@ def strip_of(each: Comparison, low: float = 0.0, top: float = 100.0) -> str:
         (each.papers_mean.value, each.papers_mean.half_width),
         {guess: "chance"} if guess is not None and low <= guess <= top else {},
         low,
-        beyond=each.paper.unit != "%",
     )
 
 
 def meanings(numbers: Sequence[Comparison], words: Mapping[str, str]) -> list[tuple[str, str]]:
     """What the verdicts on these numbers mean, under their words."""
     percent, verdicts = {each.paper.unit for each in numbers} == {"%"}, {each.verdict for each in numbers}
-    limits = ("half a point", "8 points") if percent else ("5 %", "25 %")
-    return [(words[each], text.format(*limits)) for each, text in MEANINGS.items() if each in verdicts]
+    little, wide = ("half a point", "8 points") if percent else ("5 %", "25 %")
+    found = {
+        NOT_REPRODUCED: f"it leaves out 0, and the difference is more than {little}",
+        UNCLEAR: f"it holds 0 and is wider than ± {wide}, as with three runs it often is",
+        REPRODUCED: "the rest",
+    }
+    return [(words[each], meaning) for each, meaning in found.items() if each in verdicts]
 
 
 def chance(each: Comparison) -> float | None:
@@ -241,21 +243,19 @@ def strip(
     marks: Mapping[float, str] | None = None,
     low: float = 0.0,
     ticks: Iterable[float] = (),
-    beyond: bool = False,
 ) -> str:
     """Runs as dots on an axis from `low` to `top`, under a mean and half its interval, as SVG.
 
     Runs that coincide are stacked. Of two sets of runs the second are rings, a line lower. `marks` are levels,
     dotted. Both ends of the axis have their numbers, and so have `ticks`. An interval that is longer than the axis
-    ends with it, or, with `beyond`, goes past its end.
+    ends with it.
     """
 
-    def place(value: float, past: int = 0) -> float:
-        across = EDGE + (WIDTH - 2 * EDGE) * (value - low) / (top - low)
-        return min(max(across, EDGE - past), WIDTH - EDGE + past)
+    def place(value: float) -> float:
+        return min(max(EDGE + (WIDTH - 2 * EDGE) * (value - low) / (top - low), EDGE), WIDTH - EDGE)
 
-    def at(value: float, past: int = 0) -> str:
-        return f"{place(value, past):.1f}"
+    def at(value: float) -> str:
+        return f"{place(value):.1f}"
 
     parts = [f'<path class="axis" d="M{EDGE} {AXIS}H{WIDTH - EDGE}"/>']
     parts += [
@@ -267,9 +267,8 @@ def strip(
     ]
     if reported:
         mean, half = reported
-        past = (EDGE - 2) * beyond
         parts += [
-            f'<path class="reported" d="M{at(mean - half, past)} 7H{at(mean + half, past)}"/>',
+            f'<path class="reported" d="M{at(mean - half)} 7H{at(mean + half)}"/>',
             f'<path class="reported mean" d="M{at(mean)} 3l4 4l-4 4l-4 -4z"/>',
         ]
     for line, own in enumerate(runs):

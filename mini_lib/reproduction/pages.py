@@ -125,10 +125,8 @@ def outcome(each: Comparison) -> str:
 
 def card(each: Comparison) -> str:
     """The runs of a number of the map, on an axis about them."""
-    mean = each.papers_mean
-    ends = [mean.value - mean.half_width, mean.value + mean.half_width, *each.ours.values]
+    ends = [*glance.reported(each), *each.ours.values]
     low, top = 10 * math.floor(min(ends) / 10), 10 * math.ceil(max(ends) / 10)
-    top = min(top, 100)
     return glance.strip_of(each, max(min(low, top - 10), 0), top)
 
 

@@ -117,6 +117,14 @@ def test_a_claim_that_a_control_on_the_same_table_contradicts_is_not_reproduced(
     assert first.verdict == REPRODUCED  # the control failed at another size
 
 
+def test_a_control_counts_where_an_interpretation_leaves_it_as_it_was():
+    small = [made_up(A, HIGH, TUTORIAL), made_up(B, LOW, TUTORIAL), made_up(A, HIGH, f"{TUTORIAL}, no mask")]
+    controls = claim("C2", [B], ours=True, control=True)
+    own, other = (replace(each, id=f"kanerva.{each.id}") for each in (claim(), controls))
+    found = [each.verdict for each in judge(small, [own, other]) if each.claim is own]
+    assert found == [NOT_REPRODUCED, NOT_REPRODUCED]
+
+
 @pytest.mark.parametrize(("values", "word"), [(HIGH, REPRODUCED), (LOW, UNCLEAR)])
 def test_a_claim_is_unclear_where_what_it_presumes_is_not_reproduced(values, word):
     tells = claim("C2", [B], presumes="esbn.C1", otherwise="nothing can be lost")

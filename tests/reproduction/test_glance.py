@@ -72,7 +72,6 @@ def test_a_dot_is_where_its_run_is_and_the_reported_interval_about_its_mean():
     assert "M52.0 1V30" in drawn
     assert ends(drawn) == [0, 50, 100]
     assert 'H166.0"' in strip(100.0, [[]], (90.0, 40.0))
-    assert 'H178.0"' in strip(100.0, [[]], (90.0, 40.0), beyond=True)
 
 
 @pytest.mark.parametrize("runs", [3, 10])
