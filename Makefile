@@ -10,7 +10,8 @@ STAGES := lint unit slow stored book browser
 ALONE := OMP_NUM_THREADS=1
 # Without nbval, whose import takes each process two seconds.
 PYTEST := $(ALONE) $(BIN)/pytest -q -n 2 --dist worksteal -p no:nbval
-NBVAL := $(ALONE) $(BIN)/pytest -q --nbval --nbval-current-env --nbval-cell-timeout=1800 \
+# The limit of a cell is for one that hangs: beside other work, some take minutes.
+NBVAL := $(ALONE) $(BIN)/pytest -q --nbval --nbval-current-env --nbval-cell-timeout=900 \
   --nbval-sanitize-with notebooks/nbval_sanitize.cfg -n 2 --dist loadscope --no-loadscope-reorder
 # One notebook of each paper, a quick one.
 QUICK := $(addprefix notebooks/,esbn/1_tasks.ipynb scan/2_streams.ipynb functions/2_differences.ipynb \

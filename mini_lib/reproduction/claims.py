@@ -119,19 +119,20 @@ def _judge(claim: Claim, scale: str, compared: Mapping[str, Comparison]) -> Judg
 
 
 def _with_controls(judgements: list[Judgement]) -> list[Judgement]:
-    """A claim that is reproduced where a control of ours on one of its tables is not may hold for another reason.
+    """Judge claims again by our controls on one of their tables, and by what they presume.
 
-    A control counts also where an interpretation leaves it as it was. A claim whose premise fails is unclear.
+    A control that an interpretation does not declare counts as without it, unless it holds there by construction.
     """
     verdicts = {(each.claim.id, each.scale): each.verdict for each in judgements}
     controls = {each.claim.id: each.claim for each in judgements if each.claim.control}
 
     def controlled(each: Judgement) -> Judgement:
-        size = each.scale.partition(",")[0]
+        size, interpretation = size_and_name(each.scale)
         against = [
             name.removeprefix(f"{each.claim.paper}.")
             for name, control in controls.items()
             if verdicts.get((name, each.scale), verdicts.get((name, size))) == NOT_REPRODUCED
+            and interpretation not in control.given
             and control.tables() & each.claim.tables()
         ]
         if not against or each.verdict != REPRODUCED or each.claim.ours:

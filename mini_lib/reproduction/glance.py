@@ -83,7 +83,7 @@ def lines(
     """The lines of a group: its numbers on one axis, each statement on its own; `words` name verdicts."""
     check_names("entry in a page's layout", [line.entry for line in group.lines if line.entry], at)
     own = [at[line.entry] for line in group.lines if line.entry]
-    levels = [level for each in own for level in (*reported(each), chance(each), *each.ours.values)]
+    levels = [level for each in own for level in (*reported_interval(each), chance(each), *each.ours.values)]
     ends = _ends([level for level in levels if level is not None]) if own else (0.0, 0.0)
     return [
         _compared(line.name, at[line.entry], ends, words) if line.entry else _stated(line, at, judged)
@@ -91,8 +91,8 @@ def lines(
     ]
 
 
-def reported(each: Comparison) -> tuple[float, float]:
-    """The ends of the interval of a reported mean, without what no score or error can be."""
+def reported_interval(each: Comparison) -> tuple[float, float]:
+    """The interval of a reported mean, clipped to possible values."""
     mean, most = each.papers_mean, 100.0 if each.paper.unit == "%" else math.inf
     return max(mean.value - mean.half_width, 0.0), min(mean.value + mean.half_width, most)
 
@@ -144,7 +144,7 @@ def meanings(numbers: Sequence[Comparison], words: Mapping[str, str]) -> list[tu
     found = {
         NOT_REPRODUCED: f"it leaves out 0, and the difference is more than {little}",
         UNCLEAR: f"it holds 0 and is wider than ± {wide}, as with three runs it often is",
-        REPRODUCED: "the rest",
+        REPRODUCED: "every other number with three runs",
     }
     return [(words[each], meaning) for each, meaning in found.items() if each in verdicts]
 

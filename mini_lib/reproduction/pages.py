@@ -39,9 +39,8 @@ def environment() -> Environment:
     """What the templates are rendered with."""
     how = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     found = Environment(loader=FileSystemLoader(glance.TEMPLATES), **how)
-    found.globals |= {"SIGNS": SIGNS, "outcome": outcome, "tally": tally, "mark": mark}
-    found.globals |= {"card": card, "chapter": chapter, "table_name": table_name}
-    found.globals |= {"level_mean": level_mean, "least_p": least_p, "combine": combine}
+    found.globals |= {each.__name__: each for each in (outcome, tally, mark, card, chapter, table_name)}
+    found.globals |= {"SIGNS": SIGNS, "level_mean": level_mean, "least_p": least_p, "combine": combine}
     found.filters |= {"anchor": anchor, "class": lambda word: word.replace(" ", "-")}
     return found
 
@@ -77,11 +76,11 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     claims = [_claim(*each, page) for each in groupby(judgements, lambda each: each.claim)]
     found = {column for each in claims for column in each["verdicts"]}
     shown = sorted((each for each in claims if each["verdicts"]), key=lambda each: each["place"][0] == OURS)
-    stated = [at[each.entry] for group in page.groups for each in group.lines if each.entry]
+    in_table = [at[each.entry] for group in page.groups for each in group.lines if each.entry]
     return {
         "name": paper,
         "table": [(group, glance.lines(group, at, judged, words)) for group in page.groups],
-        "meanings": glance.meanings(stated, words),
+        "meanings": glance.meanings(in_table, words),
         "at": at,
         "numbers": numbers,
         "reports_numbers": bool(numbers),
@@ -125,7 +124,7 @@ def outcome(each: Comparison) -> str:
 
 def card(each: Comparison) -> str:
     """The runs of a number of the map, on an axis about them."""
-    ends = [*glance.reported(each), *each.ours.values]
+    ends = [*glance.reported_interval(each), *each.ours.values]
     low, top = 10 * math.floor(min(ends) / 10), 10 * math.ceil(max(ends) / 10)
     return glance.strip_of(each, max(min(low, top - 10), 0), top)
 

@@ -6,7 +6,7 @@ from mini_lib.errors import CorruptFileError, UsageError
 from mini_lib.reproduction import Measured, Printed, Records, compare, printed
 from mini_lib.reproduction.comparison import counts
 from mini_lib.reproduction.judgement import NOT_RUN, REPRODUCED, UNCLEAR
-from mini_lib.reproduction.tables import _tables, not_compared, table_order
+from mini_lib.reproduction.tables import not_compared, table_order
 from reproduction.samples import FILE, cell, record
 
 
@@ -76,12 +76,7 @@ def test_a_record_without_the_metric_of_its_entry_is_damaged(tmp_path):
         compare([cell()], store)
 
 
-def test_every_reported_number_is_possible_and_its_error_of_either_kind():
-    for table in _tables():
-        for each in printed(table).values():
-            assert each.runs >= 1
-            assert each.se >= 0
-            assert 0 <= each.mean <= (100 if each.unit == "%" else 5)
+def test_an_error_is_of_either_kind():
     assert Printed(50.0, 2.0, "SEM", 4, "%").sd == 4.0
     assert Printed(50.0, 2.0, "SD", 4, "%").se == 1.0
     with pytest.raises(UsageError, match=r"did you mean 'esbn\.table11'"):
