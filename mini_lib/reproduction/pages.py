@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction import glance, ledger
-from mini_lib.reproduction.cells import PAPERS, cells_of, size_and_name
+from mini_lib.reproduction.cells import PAPERS, TUTORIAL, cells_of, size_and_name
 from mini_lib.reproduction.claims import Claim, Judgement, judge, level_mean
 from mini_lib.reproduction.comparison import Comparison, compare, counted
 from mini_lib.reproduction.glance import FEW
@@ -146,16 +146,16 @@ def _claim(claim: Claim, judgements: Iterable[Judgement], page: glance.Layout) -
     """A claim, its place, and by column its verdict, with the word for it and what is next to the word."""
     table = claim.cells()[0].split("/")[0]
     place, source = (OURS, "") if claim.ours else ("Claims of the paper", claim.source)
+    within = ""  # of the ids in a verdict's detail, where the heading says it
     if table_name(table).startswith("Figure"):
-        place, source = table_name(table), "ours" * claim.ours
+        place, source, within = table_name(table), "ours" * claim.ours, table.partition(".")[2] + "/"
     verdicts = {}
     for each in judgements:
         size, name = size_and_name(each.scale.removeprefix("paper"))
-        column = size if size == "paper" else "small"
-        if name:
-            column = ledger.kind_of(claim.paper, name)
+        column = ledger.kind_of(claim.paper, name) if name else "small" if size == TUTORIAL else size
         if each.verdict != NOT_RUN and column in page.columns:
-            verdicts[column] = (each.verdict, *glance.claimed(each))
+            word, why = glance.claimed(each)
+            verdicts[column] = (each.verdict, word, why or each.detail.replace(within, ""))
     notebook = next((found for start, found in page.chapters.items() if table.startswith(start)), None)
     if notebook is None:
         raise CorruptFileError(f"[chapters] in templates/{claim.paper}.toml has no notebook about {table}")
