@@ -247,8 +247,7 @@ def strip(
     """Runs as dots on an axis from `low` to `top`, under a mean and half its interval, as SVG.
 
     Runs that coincide are stacked. Of two sets of runs the second are rings, a line lower. `marks` are levels,
-    dotted. Both ends of the axis have their numbers, and so have `ticks`. An interval that is longer than the axis
-    ends with it.
+    dotted. Both ends of the axis have their numbers, and so have `ticks`. An interval ends with the axis.
     """
 
     def place(value: float) -> float:

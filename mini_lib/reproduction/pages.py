@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mini_lib.errors import CorruptFileError
 from mini_lib.reproduction import glance, ledger
-from mini_lib.reproduction.cells import PAPERS, TUTORIAL, cells_of, size_and_name
+from mini_lib.reproduction.cells import PAPERS, cells_of, size_and_name
 from mini_lib.reproduction.claims import Claim, Judgement, judge, level_mean
 from mini_lib.reproduction.comparison import Comparison, compare, counted
 from mini_lib.reproduction.glance import FEW
@@ -152,7 +152,7 @@ def _claim(claim: Claim, judgements: Iterable[Judgement], page: glance.Layout) -
     verdicts = {}
     for each in judgements:
         size, name = size_and_name(each.scale.removeprefix("paper"))
-        column = ledger.kind_of(claim.paper, name) if name else "small" if size == TUTORIAL else size
+        column = ledger.kind_of(claim.paper, name) if name else size
         if each.verdict != NOT_RUN and column in page.columns:
             word, why = glance.claimed(each)
             verdicts[column] = (each.verdict, word, why or each.detail.replace(within, ""))

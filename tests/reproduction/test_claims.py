@@ -125,10 +125,9 @@ def test_a_claim_that_a_control_on_the_same_table_contradicts_is_not_reproduced(
 @pytest.mark.parametrize(("given", "word"), [((), NOT_REPRODUCED), (["no mask"], REPRODUCED)])
 def test_a_control_counts_under_an_interpretation_unless_it_holds_there_by_construction(given, word):
     small = [made_up(A, HIGH, TUTORIAL), made_up(B, LOW, TUTORIAL), made_up(A, HIGH, f"{TUTORIAL}, no mask")]
-    control = claim("C2", [B], ours=True, control=True, given=given)
-    own, other = (replace(each, id=f"kanerva.{each.id}") for each in (claim(), control))
-    found = [each.verdict for each in judge(small, [own, other]) if each.claim is own]
-    assert found == [NOT_REPRODUCED, word]
+    both = (claim(), claim("C2", [B], ours=True, control=True, given=given))
+    found = judge(small, [replace(each, id=f"kanerva.{each.id}") for each in both])
+    assert [each.verdict for each in found if each.claim.id == "kanerva.esbn.C1"] == [NOT_REPRODUCED, word]
 
 
 @pytest.mark.parametrize(("values", "word"), [(HIGH, REPRODUCED), (LOW, UNCLEAR)])

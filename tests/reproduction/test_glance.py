@@ -51,6 +51,7 @@ def places(svg, axis="cx"):
         (number(24.8, 25.39, 25.4, 25.41), NOT_REPRODUCED, "both at chance, 0.6 points apart"),
         (number(24.8, 27.0, 27.1, 26.9), NOT_REPRODUCED, "2.2 ± 0.2 points higher"),
         (number(51, 50.0, 50.1, 49.9, task="rmts"), NOT_REPRODUCED, "both at chance, 1 point apart"),
+        (number(51, 50.0, 50.1, 49.9), NOT_REPRODUCED, "1 ± 0.2 points lower"),
         (number(80), NOT_RUN, ""),
     ],
 )
