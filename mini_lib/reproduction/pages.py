@@ -9,9 +9,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from mini_lib.errors import CorruptFileError
+from mini_lib.errors import CorruptFileError, check_names
 from mini_lib.reproduction import glance, ledger
-from mini_lib.reproduction.cells import PAPERS, cells_of, size_and_name
+from mini_lib.reproduction.cells import PAPERS, TUTORIAL, cells_of, size_and_name
 from mini_lib.reproduction.claims import Claim, Judgement, judge, level_mean
 from mini_lib.reproduction.comparison import Comparison, compare, counted
 from mini_lib.reproduction.glance import FEW
@@ -72,6 +72,7 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
     judged = {(each.claim.id, each.scale): each for each in judgements}
     numbers = once(each for each in compared if each.is_printed)
     page = glance.layout(paper)
+    check_names("column in a page's layout", page.columns, ["paper", TUTORIAL, *ledger.KINDS])
     words = glance.AGREES if page.agree else dict(zip(WORDS, WORDS, strict=True)) | {NOT_RUN: FEW}
     claims = [_claim(*each, page) for each in groupby(judgements, lambda each: each.claim)]
     found = {column for each in claims for column in each["verdicts"]}

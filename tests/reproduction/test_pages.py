@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import permutation_test, rankdata
 
-from mini_lib.reproduction import Records, compare, judge, ledger, load_claims, write_pages
+from mini_lib.errors import UsageError
+from mini_lib.reproduction import Records, compare, glance, judge, ledger, load_claims, write_pages
 from mini_lib.reproduction.cells import PAPERS, cells_of
 from mini_lib.reproduction.glance import TEMPLATES, layout
 from mini_lib.reproduction.judgement import NOT_REPRODUCED, NOT_RUN, REPRODUCED, UNCLEAR
@@ -144,6 +145,13 @@ def test_small_networks_do_not_judge_a_paper_and_only_agree_where_they_may_not_b
         assert numbers or not words & {"holds", "does not hold"}
         explained = {each.lower() for each in re.findall(r"<em>([A-Z][a-z ]+)</em>:", shown)}
         assert not numbers or explained == words & numbers
+
+
+def test_a_column_of_the_fold_is_a_scale_or_a_kind_of_variant(tmp_path, store, monkeypatch):
+    wrong = layout("esbn")._replace(columns={"papers": "paper's size"})
+    monkeypatch.setattr(glance, "layout", lambda paper: wrong)
+    with pytest.raises(UsageError, match="did you mean 'paper'"):
+        write_pages(tmp_path, store)
 
 
 def test_the_best_rival_is_the_best_as_reported():
