@@ -191,7 +191,7 @@ def _declare() -> list[Cell]:
         plain = replace(settings, ae_weight=0.0)
         add("kanerva.fig2c", row, plain, f"{TUTORIAL}, no autoencoder term")
     long = {"epochs": 6000, "checks": tuple(range(500, 6000, 500))}
-    large = {"source": "mnist", "kl_weight": 1.0, "epochs": 2000, "checks": tuple(range(100, 2000, 100))}
+    large = {"source": "mnist", "kl_weight": 1.0, "epochs": 1200, "checks": tuple(range(100, 1200, 100))}
     for name, changes in (("six times as long", long), ("28 x 28 pixels", large)):
         for table, row in (("fig2a", "k = 2"), ("fig2c", "k = 1"), ("fig2c", "k = 2"), ("fig2d", "k = 2")):
             add(f"kanerva.{table}", row, replace(small[row], **changes), f"{TUTORIAL}, {name}")
