@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const { element, labelled, field, form, button, network, figure } = Live;
-  const EXAMPLES = [["jump twice", "walk twice"], ["walk opposite left", "jump opposite right"], ["look and run", "run and look"], ["walk after look left twice", "run and jump right thrice"]];
+  const EXAMPLES = [["jump twice", "walk twice"], ["walk opposite left", "jump opposite right"], ["look and run", "run and look"], ["look left twice and walk", "run right thrice after jump"]];
 
   function start(box, parcel) {
     const { facts } = parcel, net = network(parcel, facts.networks[0]), { box: shown, show } = Scan.stage();
