@@ -147,17 +147,25 @@ def _claim(claim: Claim, judgements: Iterable[Judgement], page: glance.Layout) -
     """A claim, its place, and by column its verdict, with the word for it and what is next to the word."""
     table = claim.cells()[0].split("/")[0]
     place, source = (OURS, "") if claim.ours else ("Claims of the paper", claim.source)
-    within = ""  # of the ids in a verdict's detail, where the heading says it
     if table_name(table).startswith("Figure"):
-        place, source, within = table_name(table), "ours" * claim.ours, table.partition(".")[2] + "/"
+        place, source = table_name(table), "ours" * claim.ours
     verdicts = {}
     for each in judgements:
         size, name = size_and_name(each.scale.removeprefix("paper"))
         column = ledger.kind_of(claim.paper, name) if name else size
         if each.verdict != NOT_RUN and column in page.columns:
             word, why = glance.claimed(each)
-            verdicts[column] = (each.verdict, word, why or each.detail.replace(within, ""))
+            verdicts[column] = (each.verdict, word, why or _in_words(claim, each.detail))
     notebook = next((found for start, found in page.chapters.items() if table.startswith(start)), None)
     if notebook is None:
         raise CorruptFileError(f"[chapters] in templates/{claim.paper}.toml has no notebook about {table}")
     return {"claim": claim, "place": (place, notebook), "source": source, "verdicts": verdicts}
+
+
+def _in_words(claim: Claim, figures: str) -> str:
+    """The figures of a claim, with entries named by row and column, and by table where there are several."""
+    several = len(claim.tables()) > 1
+    for cell in sorted(cells_of(claim.paper), key=lambda cell: -len(cell.place)):
+        name = ", ".join([table_name(cell.table)] * several + [cell.row] + [cell.column] * bool(cell.column))
+        figures = figures.replace(cell.place.removeprefix(f"{claim.paper}.") + " ", f"{name}: ")
+    return re.sub(r"\b(table|fig)\w+/", "", figures)

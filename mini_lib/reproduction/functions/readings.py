@@ -63,17 +63,11 @@ def table1() -> Table:
     return np.array([[entries[row, kind].mean for kind in KINDS] for row in ROWS.values()])
 
 
-# ------------------------------------------------------------------------------------------------ distance
-
-
 def distance(errors: Errors, paper: Table) -> float:
     """The mean of `|ln(ours / printed)|` over networks and classes, each counting alike; ours is a mean over runs.
 
-    Logarithms, since the printed errors range from 0.056 to 1.501. Absolute, since a signed mean would be 0 for a
-    reading whose errors are twice the printed ones in one half of the table and half of them in the other. Errors
-    below the paper's count like errors above it: the question is not which reading is best.
-
-    NaN where a run is lacking, infinite where one diverged.
+    Logarithms, since the printed errors range from 0.056 to 1.501; absolute, so that errors too large and too small
+    do not cancel. NaN where a run is lacking, infinite where one diverged.
     """
     return float(np.abs(np.log(errors.mean(axis=-1) / paper)).mean())
 
@@ -81,8 +75,7 @@ def distance(errors: Errors, paper: Table) -> float:
 def standard_error(errors: Errors, paper: Table) -> float:
     """The standard error of `distance` by bootstrap over seeds; NaN if a run is lacking or diverged.
 
-    Over every way of drawing S runs with replacement, a network's runs together for its three classes. The variance
-    among such draws is too small by the factor (S - 1) / S, which is put right.
+    Over every way of drawing S runs with replacement, those of a network together; corrected by S / (S - 1).
     """
     networks, _, runs = errors.shape
     if not np.isfinite(errors).all():
@@ -93,9 +86,6 @@ def standard_error(errors: Errors, paper: Table) -> float:
     return float(np.sqrt(drawn.var(axis=-1).sum() * runs / (runs - 1))) / networks
 
 
-# ------------------------------------------------------------------------------------------------ the rule
-
-
 def choose(measured: Mapping[str, Errors], paper: Table) -> str:
     """The rule: which reading of all four networks is the default, given their errors (`measure`).
 
@@ -104,8 +94,7 @@ def choose(measured: Mapping[str, Errors], paper: Table) -> str:
     standard errors of the difference; else that one stays. A reading in which a run diverged cannot win.
 
     Candidates are the four small ones with a growing context (`GROWING`): the text makes each next input of "the
-    original observations" together with the prediction, so that a sliding context is no reading of it. The standard
-    errors of the printed numbers are left out, since all candidates are held against the same numbers.
+    original observations" together with the prediction.
     """
     if np.isnan([*measured.values()]).any():
         raise UsageError("a choice needs the runs of all networks in every candidate")

@@ -19,7 +19,7 @@ COLUMNS = (5, 15, 30)  # of the memories that hold pixels
 ETA = 0.3  # their noise, the chapter's
 SPRITES = "kanerva_sprites"
 BINDING = (  # name, title, trained network
-    ("unaided", "unaided", "kanerva_binding"),
+    ("unaided", "without balance term", "kanerva_binding"),
     ("balanced", "with balance term", "kanerva_binding_balanced"),
 )
 EPISODES = 50  # of triplets, in which the stroke is searched
