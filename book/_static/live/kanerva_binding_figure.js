@@ -102,6 +102,7 @@
       shelf, pictures, element("div", { class: "live-sides", style: SIDES }, sides.map(({ all }) => all)),
       element("p", { class: "live-note" }, note));
     draw();
+    shelf.scrollTop = shelf.children[shown.red].offsetTop - shelf.offsetTop; // on a phone, where the shelf scrolls
   }
 
   const LEGIBLE = "font-size: clamp(11px, 26px - 1.2vw, 20px)"; // in units of the drawing, which shrinks with the page
