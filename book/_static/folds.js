@@ -17,6 +17,33 @@ function openAll() {
 window.addEventListener("beforeprint", openAll);
 matchMedia("print").addEventListener("change", function (print) { if (print.matches) openAll(); });
 
+/* Emphasized answers with dots between them, at the end of a guess, are buttons; each opens what happened. */
+function offerAnswers() {
+  document.querySelectorAll("details.reveal").forEach(function (reveal) {
+    var question = reveal.previousElementSibling;
+    var dots = [...question.childNodes].filter(function (node) { return node.nodeType === Node.TEXT_NODE && node.textContent.trim() === "·"; });
+    var answers = new Set(dots.flatMap(function (dot) { return [dot.previousSibling, dot.nextSibling]; }));
+    var buttons = [...answers].map(function (answer) {
+      var button = document.createElement("button");
+      button.type = "button";
+      button.className = "guess";
+      button.append(...answer.childNodes);
+      answer.replaceWith(button);
+      return button;
+    });
+    dots.forEach(function (dot) { dot.textContent = " "; });
+    buttons.forEach(function (button) {
+      button.setAttribute("aria-pressed", "false");
+      button.addEventListener("click", function () {
+        buttons.forEach(function (each) { each.setAttribute("aria-pressed", String(each === button)); });
+        reveal.open = true;
+      });
+    });
+  });
+}
+
+document.addEventListener("DOMContentLoaded", offerAnswers);
+
 /* MathJax lets the Tab key stop at every formula; only those that scroll need it. */
 function passFormulas() {
   if (!window.MathJax || !MathJax.startup) return;

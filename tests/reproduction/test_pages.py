@@ -141,8 +141,7 @@ def test_small_networks_do_not_judge_a_paper_and_only_agree_where_they_may_not_b
 
 
 def test_a_column_of_the_fold_is_a_scale_or_a_kind_of_variant(tmp_path, store, monkeypatch):
-    wrong = layout("esbn")._replace(columns={"papers": "paper's size"})
-    monkeypatch.setattr(glance, "layout", lambda paper: wrong)
+    monkeypatch.setattr(glance, "layout", lambda paper: layout(paper)._replace(columns={"papers": ""}))
     with pytest.raises(UsageError, match="did you mean 'paper'"):
         write_pages(tmp_path, store)
 
