@@ -22,7 +22,7 @@ class Reveal(SphinxTransform):
 
     A reveal begins after a paragraph that opens with `GUESS` in bold; it ends at a thematic break (`---`), which is
     taken out, at the next heading or at the next question. Its `<details>` works without a script; `folds.js` opens
-    it in print.
+    it in print, and makes buttons of answers at the end of the question: "*yes* · *no*".
     """
 
     default_priority = 200  # before docutils checks the places of thematic breaks
