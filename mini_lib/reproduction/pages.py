@@ -166,6 +166,8 @@ def _in_words(claim: Claim, figures: str) -> str:
     """The figures of a claim, with entries named by row and column, and by table where there are several."""
     several = len(claim.tables()) > 1
     for cell in sorted(cells_of(claim.paper), key=lambda cell: -len(cell.place)):
-        name = ", ".join([table_name(cell.table)] * several + [cell.row] + [cell.column] * bool(cell.column))
-        figures = figures.replace(cell.place.removeprefix(f"{claim.paper}.") + " ", f"{name}: ")
-    return re.sub(r"\b(table|fig)\w+/", "", figures)
+        table, place = cell.table.partition(".")[2], cell.place.removeprefix(f"{claim.paper}.")
+        named = f"{table}/{', '.join(filter(None, (cell.row, cell.column)))}"
+        figures = figures.replace(f"{place}: ", f"{named}: ").replace(f"{place} ", f"{named}: ")
+    tables = re.compile(r"\b((?:table|fig)\w+)/")
+    return tables.sub(lambda found: f"{table_name(f'{claim.paper}.{found[1]}')}, " * several, figures)

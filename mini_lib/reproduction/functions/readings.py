@@ -75,7 +75,7 @@ def distance(errors: Errors, paper: Table) -> float:
 def standard_error(errors: Errors, paper: Table) -> float:
     """The standard error of `distance` by bootstrap over seeds; NaN if a run is lacking or diverged.
 
-    Over every way of drawing S runs with replacement, those of a network together; corrected by S / (S - 1).
+    Over every way of drawing S runs with replacement, those of a network together; the variance times S / (S - 1).
     """
     networks, _, runs = errors.shape
     if not np.isfinite(errors).all():
