@@ -142,9 +142,9 @@ def meanings(numbers: Sequence[Comparison], words: Mapping[str, str]) -> list[tu
     percent, verdicts = {each.paper.unit for each in numbers} == {"%"}, {each.verdict for each in numbers}
     little, wide = ("half a point", "8 points") if percent else ("5 %", "25 %")
     found = {
-        NOT_REPRODUCED: f"it leaves out 0, and the difference is more than {little}",
-        UNCLEAR: f"it holds 0 and is wider than ± {wide}, as with three runs it often is",
-        REPRODUCED: "every other number with three runs",
+        NOT_REPRODUCED: f"it excludes 0, and the difference is over {little}",
+        UNCLEAR: f"it includes 0 and is wider than ± {wide}",
+        REPRODUCED: "neither, with three runs",
     }
     return [(words[each], meaning) for each, meaning in found.items() if each in verdicts]
 
