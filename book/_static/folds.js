@@ -20,18 +20,23 @@ matchMedia("print").addEventListener("change", function (print) { if (print.matc
 /* Emphasized answers with dots between them, at the end of a guess, are buttons; each opens what happened. */
 function offerAnswers() {
   document.querySelectorAll("details.reveal").forEach(function (reveal) {
-    var question = reveal.previousElementSibling;
+    var question = reveal.previousElementSibling, group = document.createElement("span");
+    if (!question) return;
     var dots = [...question.childNodes].filter(function (node) { return node.nodeType === Node.TEXT_NODE && node.textContent.trim() === "·"; });
-    var answers = new Set(dots.flatMap(function (dot) { return [dot.previousSibling, dot.nextSibling]; }));
+    var answers = new Set(dots.flatMap(function (dot) { return [dot.previousSibling, dot.nextSibling]; }).filter(Boolean));
     var buttons = [...answers].map(function (answer) {
       var button = document.createElement("button");
       button.type = "button";
       button.className = "guess";
       button.append(...answer.childNodes);
-      answer.replaceWith(button);
+      answer.remove();
       return button;
     });
-    dots.forEach(function (dot) { dot.textContent = " "; });
+    dots.forEach(function (dot) { dot.remove(); });
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", "Your guess, which opens what happened");
+    group.append(...buttons);
+    if (buttons.length) question.append(group);
     buttons.forEach(function (button) {
       button.setAttribute("aria-pressed", "false");
       button.addEventListener("click", function () {

@@ -144,7 +144,7 @@ def meanings(numbers: Sequence[Comparison], words: Mapping[str, str]) -> list[tu
     found = {
         NOT_REPRODUCED: f"it excludes 0, and the difference is over {little}",
         UNCLEAR: f"it includes 0 and is wider than ± {wide}",
-        REPRODUCED: "neither, with three runs",
+        REPRODUCED: "all others with three runs",
     }
     return [(words[each], meaning) for each, meaning in found.items() if each in verdicts]
 
