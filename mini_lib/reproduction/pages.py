@@ -165,9 +165,10 @@ def _claim(claim: Claim, judgements: Iterable[Judgement], page: glance.Layout) -
 def _in_words(claim: Claim, figures: str) -> str:
     """The figures of a claim, with entries named by row and column, and by table where there are several."""
     several = len(claim.tables()) > 1
-    for cell in sorted(cells_of(claim.paper), key=lambda cell: -len(cell.place)):
-        table, place = cell.table.partition(".")[2], cell.place.removeprefix(f"{claim.paper}.")
-        named = f"{table}/{', '.join(filter(None, (cell.row, cell.column)))}"
-        figures = figures.replace(f"{place}: ", f"{named}: ").replace(f"{place} ", f"{named}: ")
+    entries = {cell.place: cell for cell in cells_of(claim.paper)}
+    for place in sorted(claim.cells(), key=len, reverse=True):
+        cell, short = entries[place], place.removeprefix(f"{claim.paper}.")
+        named = f"{short.partition('/')[0]}/{', '.join(filter(None, (cell.row, cell.column)))}"
+        figures = figures.replace(f"{short}: ", f"{named}: ").replace(f"{short} ", f"{named}: ")
     tables = re.compile(r"\b((?:table|fig)\w+)/")
     return tables.sub(lambda found: f"{table_name(f'{claim.paper}.{found[1]}')}, " * several, figures)

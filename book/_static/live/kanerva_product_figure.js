@@ -84,7 +84,7 @@
       results.forEach((each, i) => each.replaceChildren(element("strong", {}, RULES[i][0]), after(ends[i], now)));
       const [bayes, paper] = ends.map((end) => `${shown(end[0])} and ${shown(end[1])}`);
       const weights = both.gamma.map((v) => shown(v)).join(" and ");
-      says.textContent = `Weights ${weights}; ${now.times === 0 ? "the" : "before writing, the"} product answers ${shown(both.mean)}. ` + (now.times === 0 ? "Nothing is written yet."
+      says.textContent = `Weights ${weights}; ${now.times ? "before writing, " : ""}the product answers ${shown(both.mean)}. ` + (now.times === 0 ? "Nothing is written yet."
         : `Written ${now.times === 1 ? "once" : `${now.times} times`}: Bayes’ rule puts the machines at ${bayes}, the paper’s rule at ${paper}.${bayes === paper ? " The two rules agree." : ""}`);
     }
 
