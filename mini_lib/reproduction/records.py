@@ -143,7 +143,7 @@ class Records:
         """
         paths = sorted(Path(folder).rglob("*.jsonl"))
         if not paths:
-            raise UsageError(f"no record files (*.jsonl) in {folder}")
+            raise UsageError(f"{folder} is no folder with record files (*.jsonl) in it")
         found, known = defaultdict(list), dict(self._by_key)
         for path in paths:
             for record in read_records(path):

@@ -186,7 +186,7 @@ def test_a_terminal_that_lacks_a_sign_gets_a_question_mark(monkeypatch):
         (("compare", "esbn.table11/ESBM/m=95"), "unknown entry 'esbn.table11/ESBM/m=95'; did you mean"),
         (("claims", "esbn.C99"), "unknown paper, table or claim 'esbn.C99'; did you mean"),
         (("claims", "grid"), "no claim is on grid"),
-        (("merge", "."), "no record files"),
+        (("merge", "."), "no folder with record files"),
         (("reproduce",), "Missing argument 'what'"),
         (("reproduce", "esbn.table9", "--budget", "soon"), "a budget is a number above 0 and s, m or h"),
         (("reproduce", "esbn.table9", "--device", "cuda:77"), "device 'cuda:77' is not there"),
