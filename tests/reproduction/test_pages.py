@@ -108,7 +108,7 @@ def test_what_a_page_counts_is_counted(pages, store):
     esbn = Counter(map(mark, numbers("esbn", store)))
     page = " ".join(pages["esbn"].split())
     judged = esbn.total() - esbn["few runs"]
-    assert f"Of the {esbn.total()} that are reported, {judged} have the three runs" in page
+    assert f"Of the {esbn.total()} reported, {judged} have the three runs" in page
     differ = esbn[NOT_REPRODUCED] + esbn["at chance"]
     assert f"{esbn[REPRODUCED]} are reproduced, {esbn[UNCLEAR]} unclear, and {differ} not reproduced" in page
     assert pages["esbn"].partition("<details")[2].count("\n- Table") == esbn[NOT_REPRODUCED]
