@@ -91,7 +91,7 @@
 
     const note = "Each network: the answer of both machines, then of each alone with its weight; below, the green in it. "
       + `A fixed guess of the green digit costs ${facts.fixed.toFixed(0)} nats. `
-      + "Thorns: which machine each item was written into; a dot marks the item that is asked for.";
+      + "Thorns: the weight of each machine in writing an item; a dot marks the item that is asked for.";
     const blues = [[SAME, "the same item"], ...items.slice(0, OFFERED).map((_, i) => [i, name(i)])];
     const machines = [[NONE, "no machine"], [0, "machine 1"], [1, "machine 2"]];
     box.append(
