@@ -143,7 +143,7 @@ def paper_settings(name: str, machines: int, **changes) -> Settings:
 
 
 def tutorial_settings(name: str, machines: int, **changes) -> Settings:
-    """Settings of a small memory: "digits", "mixture", "binding" or "sprites"; half an hour of a core unchanged."""
+    """Settings of a small memory: "digits", "mixture", "binding" or "sprites"; by default half an hour of a core."""
     check_names("memory", [name], PAPERS)
     return Settings.make({"machines": machines} | PAPERS[name] | TUTORIALS[name], changes)
 

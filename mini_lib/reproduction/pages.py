@@ -84,7 +84,7 @@ def _paper(paper: str, compared: list[Comparison]) -> dict:
         "meanings": glance.meanings(in_table, words),
         "at": at,
         "numbers": numbers,
-        "reports_numbers": bool(numbers),
+        "entries": {each.claim.id: [at[entry] for entry in each.claim.cells()] for each in judgements},
         "grids": _grids(numbers, page.map) if page.map else [],
         "marks": Counter(map(mark, numbers)) if page.map else {},
         "columns": {name: words for name, words in page.columns.items() if name in {"paper", *found}},

@@ -112,7 +112,7 @@ def test_what_a_page_counts_is_counted(pages, store):
     differ = esbn[NOT_REPRODUCED] + esbn["at chance"]
     assert f"{esbn[REPRODUCED]} are reproduced, {esbn[UNCLEAR]} unclear, and {differ} not reproduced" in page
     assert pages["esbn"].partition("<details")[2].count("\n- Table") == esbn[NOT_REPRODUCED]
-    assert "RMTS right after about 50." in page  # 51
+    assert "convergence, after about 50." in page  # 51
     assert re.search(r"<small>Table \d+, ESBN \+ TCN, m=0: \d+, at most 200</small>", page)  # what decides C5
 
 
